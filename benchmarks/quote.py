@@ -75,6 +75,11 @@ def panels_covered() -> str:
     return f"**Private panels**: 95% intervals were to hold 0.93 to 0.97 of the time. They hold {said[0]}, {said[1]}."
 
 
+def panel_short() -> str:
+    """Return the errors of answers from private panels, and of others that read the same table, by budget."""
+    return (RESULTS / "groups.md").read_text(encoding="utf-8").split("## Flights by destination")[1].split("\n\n")[1]
+
+
 def study_short() -> str:
     """Return the coverage of pooled average effects on real panels, beside that of intervals of independent units."""
     import study as measured
@@ -271,6 +276,7 @@ QUOTES = {
     "verdicts": lambda: gram_part("verdicts"),
     "answers": answers,
     "panels covered": panels_covered,
+    "panel short": panel_short,
     "study short": study_short,
     "planning": planning,
     "plans for averages": plans_for_averages,

@@ -219,6 +219,9 @@ def test_treated_units_of_a_study_are_nobodys_donors() -> None:
     for result in found.results.values():
         assert not {"shop 2", "shop 3", "shop 7"} & set(result.weights.index)
     assert list(found.by_unit()["periods"]) == [6, 9]
+    assert sum("privacy noise makes up" in note for note in found.notes) == 1  # whatever the shares are
+    of_all = [note.startswith("all units") for note in found.notes]
+    assert of_all == sorted(of_all, reverse=True)
     assert 3 < found.att < 7
     assert found.p_value < 0.05
     alone = published(values).estimate("shop 3", DATE, exclude=["shop 2", "shop 7"])

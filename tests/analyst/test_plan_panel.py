@@ -85,6 +85,16 @@ def test_more_budget_and_smaller_bounds_show_smaller_effects() -> None:
     assert table["noise_over_change"].to_numpy() == pytest.approx(noise / 1.5)
 
 
+@pytest.mark.parametrize(("cells", "times"), [(1, 0.67), (4, 1.34), (36, 4.02)])
+def test_noise_without_delta_is_as_the_guide_says(cells: int, times: float) -> None:
+    """Less if a person counts in one cell or two, more otherwise (docs/guides/panels.md, PanelRelease)."""
+    pure, usual = (
+        plan_panel(40, 800, 36, bounds=(0, 100), cells_per_person=cells, epsilon=1.0, delta=delta).table["noise"][0]
+        for delta in (0.0, 1e-6)
+    )
+    assert pure / usual == pytest.approx(times, rel=0.01)
+
+
 def test_ways_say_what_else_could_be_done() -> None:
     ways = plan_panel(**USUAL).ways(1.0)
     here = ways.loc["as it is"]

@@ -261,6 +261,10 @@ def test_units_of_a_study_end_at_their_own_time(asked: Any) -> None:
     assert study.worth().loc["value", "effect"] == pytest.approx(3 * (20 * a.total.effect + 5 * b.total.effect))
     assert study.valued(6.0).worth().loc["value", "effect"] == pytest.approx(2 * study.worth().loc["value", "effect"])
     text = study.paragraph()
+    assert "the treated periods times how many units the target averages, is" in text
+    once = release.study(targets, {"a": FIRST, "b": FIRST}, weights={"a": 2, "b": 1}, value_per_unit=1.0)
+    assert once.effects().loc["total", "effect"] != pytest.approx(once.worth().loc["value", "effect"])
+    assert "treated periods of each unit once, whatever its weight, is" in once.paragraph()
     assert "The treatment ended in 1 of 2 units" in text
     assert "2 treated unit-periods are left out" in text
     assert "After the treatment the difference is" in text

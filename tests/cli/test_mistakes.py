@@ -71,6 +71,16 @@ def test_a_wrong_column_suggests_the_near_one(files: Path) -> None:
     refused(release(files, columns=("--unit", "zzz", *COLUMNS[2:])), "(--unit)", "'who', 'month', 'cost'")
 
 
+def test_a_target_of_several_columns_asks_for_what_was_not_said(files: Path) -> None:
+    frame = pd.read_csv(files / "target.csv").assign(price=1.0)
+    frame.to_csv(files / "three.csv", index=False)
+    asked = ("plan", "--n", 300, "--target", files / "three.csv", "--treatment-time", "2021-03", "--epsilon", 1)
+    columns = f"They are {', '.join(map(repr, frame.columns))}."
+    refused(asked, "there are 3 columns; say which hold the periods and the numbers: --time, --outcome.", columns)
+    refused((*asked, "--outcome", "price"), "say which holds the periods: --time.")
+    refused((*asked, "--time", frame.columns[0]), "say which holds the numbers: --outcome.")
+
+
 def test_a_missing_option_for_a_long_table(files: Path) -> None:
     refused(release(files, columns=("--unit", "who", "--time", "month")), "needs --outcome COLUMN", "--wide")
     refused(release(files, columns=("--unit", "who", "--time", "who", "--outcome", "cost")), "different columns")

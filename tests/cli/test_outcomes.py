@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -100,6 +101,8 @@ def test_all_outcomes_are_answered_side_by_side_in_one_report(made: Path) -> Non
     assert (made / "report" / "2-visits" / "report.html").is_file()
     for ending in ("html", "xlsx", "csv", "md", "tex", "png", "json"):
         assert quick(*asked, "-o", made / f"answer.{ending}")[0] == 0
+    sheets = openpyxl.load_workbook(made / "answer.xlsx").sheetnames
+    assert {"1 cost path", "2 visits without donors"} <= set(sheets)  # the names of outcomes are whole
     assert json.loads(quick(*asked, "--json")[1])["answers"][0]["answer"] == "cost"
 
 

@@ -104,6 +104,10 @@ def test_units_may_be_in_a_file_and_statistics_need_no_bounds(visits: Path) -> N
     assert (said["statistic"], said["units"], said["outcome"]) == ("count", UNITS, "people")
     assert said["releases"][0]["cells_per_person"] == 3
     assert not Path("count.dpsc.html").exists()
+    options = ("--units", "unit.csv", "--periods", "2022-01..2022-06", "--bounds", 0, 9, "-o", "none.dpsc.json")
+    code, _, err = quick("release", "--no-ledger", visits, *COLUMNS, *BUDGET, *options)
+    assert code == 2
+    assert "unit.csv: there is no such file. Did you mean 'units.csv'?" in " ".join(err.split())
 
 
 def test_a_dry_run_books_and_writes_nothing(visits: Path, book: Path) -> None:

@@ -220,6 +220,16 @@ def test_a_panel_that_grows_is_planned_for_all_its_releases() -> None:
         (("--people", 9, "--bounds", 0, 1), "--periods is needed"),
         (("--people", 9, "--periods", 9, "--bounds", 1, 0), "not below the upper one"),
         (("--people", 9, "--periods", 9, "--bounds", 0, 1, "--person-bound", 0), "above 0"),
+        *(
+            (("--people", 9, "--periods", 9, "--bounds", 0, 1, option, value), f"--{name} is for donors")
+            for option, value, name in (
+                ("--n", 300, "n"),
+                ("--detect", "5%", "detect"),
+                ("--averages", 4, "averages"),
+                ("--sites", 2, "sites"),
+                ("-o", "plan", "out"),
+            )
+        ),
     ],
 )
 def test_a_plan_of_people_in_groups_says_what_it_lacks(options: tuple[object, ...], message: str) -> None:

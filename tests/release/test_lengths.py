@@ -14,6 +14,7 @@ import pytest
 
 from dpsc import DpscError, PanelRelease, ParameterError, PrivatePanel, ReleaseError
 from dpsc.evidence.audit.people import NOBODY, Crowd
+from dpsc.ledger.budget import Cost
 from dpsc.privacy import discrete
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from dpsc.release import describe_panel, panel_file
@@ -90,6 +91,17 @@ def test_the_slack_is_charged_for_all_counts_and_for_the_smallest_bound_that_cou
         epsilon, delta = discrete_gaussian_slack(math.sqrt(loss.mu_squared), numbers(free) + BINS, resolution(what))
         assert loss.rest_epsilon >= epsilon
         assert loss.rest_delta >= delta
+
+
+@pytest.mark.parametrize("how", [{"person_bound_quantile": 0.5}, {"person_bound": 0.005}, {}])
+@pytest.mark.parametrize("statistic", ["mean", "total"])
+def test_a_ledger_books_any_bound_on_a_person_as_gaussian_noise(how: dict[str, float], statistic: Any) -> None:
+    """With the grid of large bounds, the slack of a small one was too large for a usual ledger, which refused it."""
+    for delta in (1e-6, 1e-8):
+        make = PanelRelease(epsilon=1, delta=delta, statistic=statistic, bounds=(0, 2), **how)  # type: ignore[arg-type]
+        guarantee = make.guarantee_for(make.rule_for(tuple(map(str, range(60))), pd.Index(range(240))))
+        assert guarantee is not None
+        assert Cost.of(guarantee).kind == "Gaussian"
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -286,7 +286,8 @@ def test_a_panel_of_two_thousand_days_joins_and_adds_up() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], list[PrivatePanel]], str]] = {
-    "nothing": (list, "at least one"),
+    "nothing": (list, "list of all panels"),
+    "one, as for month.join([next])": (lambda: months(1), "list of all panels"),
     "other units without a word": (lambda: [make_private_panel(NORTH), make_private_panel(SOUTH)], "disjoint=True"),
     "a month twice": (lambda: [*months(2), *months(1)], "2024-01 is there twice"),
     "the same twice": (lambda: months(1) * 2, "given twice"),
@@ -294,7 +295,7 @@ REFUSED: dict[str, tuple[Callable[[], list[PrivatePanel]], str]] = {
     "another statistic": (lambda: [*months(1), make_private_panel(times=MONTHS[1:2], statistic="total")], "statistic"),
     "another kind of periods": (lambda: [*months(1), make_private_panel(times=[2025])], "kind of periods"),
     "somebody else's": (
-        lambda: [PrivatePanel.from_noisy_table(pd.DataFrame({1: [1.0] * 3, 2: 2.0}), noise=1, guarantee="theirs")],
+        lambda: [PrivatePanel.from_noisy_table(pd.DataFrame({1: [1.0] * 3, 2: 2.0}), noise=1, guarantee="theirs")] * 2,
         "do not join",
     ),
 }

@@ -197,7 +197,7 @@ def test_a_release_that_does_not_say_who_pays_for_it_warns_when_it_is_saved(tmp_
     unsaid = MAKE.release(panel)
     each = {name: {"scale": 5.0} for name in ("x", "y")}
     both = GramRelease(epsilon=1.0, delta=1e-6).release({"x": panel.donors, "y": panel.donors}, each=each)
-    for made in (unsaid, Release.merge([unsaid], disjoint=True), both):
+    for made in (unsaid, Release.merge([unsaid, MAKE.release(panel)], disjoint=True), both):
         with pytest.warns(DpscWarning, match=r'dataset="patients".*dataset=None.*ledger.spending'):
             made.save(path)
     for dataset in ("patients", None):  # warnings are errors here
@@ -278,8 +278,8 @@ def test_releases_of_other_periods_do_not_merge(release: Release) -> None:
     frame = pd.DataFrame(panel.donors, columns=times)
     with pytest.raises(ReleaseError, match="periods"):
         Release.merge([release, MAKE.release(frame)], disjoint=True)
-    for nonsense in ([], [release, None], ["a.json", "b.json"], 3):
-        with pytest.raises(ReleaseError, match="list of at least one Release"):
+    for nonsense in ([], [release], release, [release, None], ["a.json", "b.json"], 3):  # release.merge([other])
+        with pytest.raises(ReleaseError, match="list of all releases"):
             Release.merge(nonsense, disjoint=True)  # type: ignore[arg-type]
 
 

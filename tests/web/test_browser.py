@@ -309,7 +309,7 @@ def test_a_brief_page_prints_on_one_side_of_paper(browser: Browser) -> None:
     wages = [float(wage) for wage in WAGES.split()]
     result = release.estimate(wages, 1985, title="What would wages have been without the reform of 1985? " * 2)
     study = release.study(dict.fromkeys("abcdefg", 100 * np.array(wages)), 1985)
-    warned = replace(result, notes=("something that the reader of this page should know, in a long sentence",) * 3)
+    warned = replace(result, notes=("something that the reader of this page should know, in a long sentence",) * 5)
     for answer in (warned, study):
         with closing(browser.new_page()) as page:
             page.set_content(answer.files("log dollars").html(brief=True).decode("utf-8"))

@@ -126,10 +126,10 @@ class Wish:
         share = epsilon if self.monthly is None else share_of(rule, epsilon, self.delta, self.monthly)
         paid = budget(rule, share, self.delta / (self.monthly or 1))
         steps = discrete.deviation(*noise_of(rule, paid))
-        noise, fewest = steps * rule.step, 0.0
+        noise, fewest = steps * rule.part, 0.0
         if rule.counts_people:
             usual = rule.middle if self.usual is None else self.usual
-            noise *= math.hypot(1, (usual - rule.middle) / (rule.one_person * rule.step)) / self.people
+            noise *= math.hypot(1, (usual - rule.middle) / (rule.one_person * rule.part)) / self.people
             fewest = ENOUGH_PEOPLE * steps / rule.one_person
         bound = rule.half_width * math.sqrt(rule.most_cells) if person_bound is None else person_bound
         found = {"epsilon": epsilon, "person_bound": bound, "noise": noise, "fewest_people": fewest}

@@ -176,9 +176,9 @@ class PrivatePanel(ReleasedPanel):
             Your word that nobody has records in two of them, not even in different periods; only where units differ. A
             person in two would be promised less than it loses.
         """
-        panels = list(panels) if isinstance(panels, Iterable) else [panels]
-        if not panels or not all(isinstance(panel, PrivatePanel) for panel in panels):
-            raise ReleaseError("join takes a list of at least one PrivatePanel; load files first.")
+        panels = list(panels) if isinstance(panels, Iterable) else []
+        if len(panels) < 2 or not all(isinstance(panel, PrivatePanel) for panel in panels):
+            raise ReleaseError("join takes a list of all panels, as in PrivatePanel.join([one, other]).")
         if any(panel.publisher for panel in panels):
             raise ReleaseError("tables that others published do not join: nobody knows which people they share.")
         return cls(joined(panels, disjoint=disjoint))

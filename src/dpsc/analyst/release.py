@@ -110,9 +110,9 @@ class Release(ReleasedMatrix):
         >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])], disjoint=True).n
         200
         """
-        releases = list(releases) if isinstance(releases, Iterable) else [releases]
-        if not releases or not all(isinstance(release, Release) for release in releases):
-            raise ReleaseError("merge takes a list of at least one Release; load files with Release.load first.")
+        releases = list(releases) if isinstance(releases, Iterable) else []
+        if len(releases) < 2 or not all(isinstance(release, Release) for release in releases):
+            raise ReleaseError("merge takes a list of all releases, as in Release.merge([one, other], disjoint=True).")
         identities = _identities(releases)
         if (disjoint is True) == (same_donors is True):
             raise ReleaseError(

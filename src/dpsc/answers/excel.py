@@ -79,11 +79,12 @@ def side_by_side(rows: Rows, documents: Mapping[str, Document], *, alike: bool) 
     content: dict[str, Rows] = {"comparison": rows, CHARTS: []}
     charts = {"comparison": Chart("ranges", "answer", columns[0], title, *columns[1:])}
     for number, document in enumerate(documents.values(), start=1):
-        name = f"{number} {re.sub(_NOT_IN_A_TITLE, ' ', document['outcome'])[:8].strip()}"
         own = {"path": _paths(document)} | {what: each.values for what, each in tables.of(document).items()}
-        content |= {f"{name} {what}"[:_LONGEST_TITLE]: each for what, each in own.items()}
+        room = _LONGEST_TITLE - 1 - max(map(len, own))
+        name = f"{number} {re.sub(_NOT_IN_A_TITLE, ' ', document['outcome'])}"[:room].strip()
+        content |= {f"{name} {what}": each for what, each in own.items()}
         drawn = {what: chart for what, chart in _charts(document).items() if what in ("path", "event time")}
-        charts |= {f"{name} {what}"[:_LONGEST_TITLE]: chart for what, chart in drawn.items()}
+        charts |= {f"{name} {what}": chart for what, chart in drawn.items()}
     return book(content, charts)
 
 

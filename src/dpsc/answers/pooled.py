@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,6 +31,7 @@ from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.types import Array, GroupsLike, Times
 
 EVENT_TIME = "periods since the treatment"
+_PERCENTAGE = re.compile(r"\b(\d+)%")
 
 
 class StudyRepeats(Protocol):
@@ -100,14 +102,23 @@ class Pooled:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings to the reader, each after the names of the units that it is about."""
-        about: dict[str, list[str]] = {}
+        """Warnings to the reader, each after the names of the units that it is about, those about most units first.
+
+        Notes that differ in their only percentage are one, with the smallest and the largest.
+        """
+        about: dict[str, list[tuple[str, str]]] = {}
         for name, result in self.results.items():
             for note in result.notes:
-                about.setdefault(note, []).append(str(name))
-        every = len(self.results)
-        who = {note: "all units" if len(names) == every > 1 else ", ".join(names) for note, names in about.items()}
-        return tuple(f"{names}: {note}" for note, names in who.items())
+                alike = _PERCENTAGE.sub("%", note) if len(_PERCENTAGE.findall(note)) == 1 else note
+                about.setdefault(alike, []).append((str(name), note))
+        said = []
+        for found in sorted(about.values(), key=len, reverse=True):
+            (names, notes), note = zip(*found, strict=True), found[0][1]
+            if len(set(notes)) > 1:
+                shares = sorted(int(share) for each in notes for share in _PERCENTAGE.findall(each))
+                note = _PERCENTAGE.sub(f"{shares[0]}% to {shares[-1]}%", note)
+            said.append(f"{'all units' if len(found) == len(self.results) > 1 else ', '.join(names)}: {note}")
+        return tuple(said)
 
     @property
     def average(self) -> Effect:

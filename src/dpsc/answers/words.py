@@ -414,6 +414,8 @@ def worth(found: Answer | Pooled, units: str | None = None) -> list[str]:
     many = {part.stands_for for part in parts}
     times = "" if many == {1} else " times how many units the target averages"
     times = f" times the {many.pop():,} units that the target averages" if len(many) == 1 and many != {1} else times
+    if times == "" and isinstance(found, Pooled) and found.weights.nunique() > 1:
+        times = " of each unit once, whatever its weight"
     total = said("total effect", after(units))
     sentences = [
         f"The total effect, the sum over the treated periods{times}, is {total}. "

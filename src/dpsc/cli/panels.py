@@ -43,7 +43,7 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
         "first_period": period_name(block.times[0]),
         "last_period": period_name(block.times[-1]),
         "guarantee": str(promise),
-        "noise_of_a_sum": block.deviation * block.rule.step,
+        "noise_of_a_sum": block.deviation * block.rule.part,
         "noise_may_be_less": block.lengths is not None,
         "enough_people": enough_people(block) if block.rule.counts_people else None,
         "booking": account.would_cost(promise),

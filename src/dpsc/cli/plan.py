@@ -6,7 +6,7 @@ import json as js
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -258,6 +258,10 @@ def plan(
     when = When.of(dates, knowledge, spec)
     if groups.units is not None:
         require_for_people({name: getattr(knowledge, name) for name in ("scale", "smoothness", "reference")})
+        usual = {"averages": 1, "rank": 3, "sites": 1}
+        for_donors = {"n": tuple(asked.n) or None, "averages": asked.averages, "out": out} | asdict(divided)
+        for_donors |= asdict(question) | asdict(replace(assumed, runs=None)) | asdict(agreed)  # nothing is simulated
+        require_for_people({name: value for name, value in for_donors.items() if value != usual.get(name)})
         _of_people(asked, groups, when, json)
         return
     when.require(asked)

@@ -89,11 +89,11 @@ class Block:
     units, times, outcome
         Public.
     sums : units × periods
-        In the rule's steps.
+        In parts of the rule's steps.
     people : units × periods, optional
         Each person counts ``rule.one_person``; for means and shares.
     law, scale
-        Of the noise on every number, in steps.
+        Of the noise on every number, in parts of a step.
     guarantee : Guarantee or None
         None if the noise came from a seed; ``no_guarantee`` then says so.
     lengths : NoisyLengths, optional
@@ -173,25 +173,25 @@ class Block:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise on every number, in steps."""
+        """The standard deviation of the noise on every number, in parts of a step."""
         return discrete.deviation(self.law, self.scale)
 
     def table(self) -> NoisyTable:
         """Return values with the noise of each; a mean or share is missing where there are too few people.
 
         With S the noisy sum of values less the middle of the bounds and C the noisy number of people, a mean is
-        ``middle + S / C``. Both have noise of s steps, and each person counts c steps in C; so the mean's noise is
+        ``middle + S / C``. Both have noise of s parts of a step, and each person counts c in C; so the mean's noise is
         about ``s sqrt(1 + ((mean - middle) / c)^2) / C``.
         """
-        rule, noise = self.rule, self.deviation * self.rule.step
+        rule, noise = self.rule, self.deviation * self.rule.part
         if self.people is None:
-            values = self.sums * rule.step
+            values = self.sums * rule.part
             return NoisyTable(self.units, self.times, self.outcome, values, np.full(values.shape, noise))
         people = self.people / rule.one_person
         enough = self.people >= ENOUGH_PEOPLE * self.deviation
         counted = np.where(enough, people, np.nan)
-        over = self.sums * rule.step / counted
-        spread = noise * np.sqrt(1 + (over / (rule.one_person * rule.step)) ** 2) / counted
+        over = self.sums * rule.part / counted
+        spread = noise * np.sqrt(1 + (over / (rule.one_person * rule.part)) ** 2) / counted
         return NoisyTable(self.units, self.times, self.outcome, rule.middle + over, spread, people)
 
 
@@ -201,7 +201,7 @@ def numbers(rule: TableRule) -> int:
 
 
 def resolution(what: TableRule | Bins) -> float:
-    """Return how many steps a person moves all numbers together at most: the l2 sensitivity, rounded up."""
+    """Return how many parts of a step a person moves all numbers together at most: the l2 sensitivity, rounded up."""
     return exact.safely_above(math.sqrt(what.squared_sensitivity))
 
 
@@ -209,12 +209,12 @@ def _grid(rule: TableRule, counted: bool) -> tuple[int, float]:
     """Return how many numbers get noise, and the resolution that their slack is charged for.
 
     If people are counted by length, their counts too, and the table may have any bound that could be found: the
-    smallest is charged, whatever it will be.
+    coarsest grid is charged, whatever it will be.
     """
     if not counted:
         return numbers(rule), resolution(rule)
     bins = Bins(rule)
-    return numbers(rule) + BINS, min(resolution(bins.rules[0]), resolution(bins))
+    return numbers(rule) + BINS, min(*map(resolution, bins.rules), resolution(bins))
 
 
 def budget(rule: TableRule, epsilon: float, delta: float, counted: bool = False) -> Loss:
@@ -228,7 +228,7 @@ def budget(rule: TableRule, epsilon: float, delta: float, counted: bool = False)
 
 
 def noise_of(what: TableRule | Bins, loss: Loss, counted: bool = False) -> tuple[discrete.Kind, float]:
-    """Return the law and the scale of the noise, in steps, that a loss pays for.
+    """Return the law and the scale of the noise, in parts of a step, that a loss pays for.
 
     Of a loss that is for counts by length as well, counts take ``SHARE`` and the table what is left.
     """

@@ -2,8 +2,9 @@
 
 A cell is a unit in a period. A person's records in a cell are added up; the sum is clipped to public bounds and turned
 into whole steps, 2^24 of them to the half-width of the bounds. A person counts in at most ``most_cells`` cells, and the
-squares of all its numbers add up to at most ``length_squared``. All this follows from the person's own records and
-public numbers. Knows no records.
+squares of all its numbers add up to at most ``length_squared``. What people add is published in parts of a step,
+``finer`` of them to a step, so that noise is on a fine grid for a small bound on a person, too. All this follows from
+the person's own records and public numbers. Knows no records.
 """
 
 from __future__ import annotations
@@ -146,6 +147,16 @@ class TableRule:
         return self.half_width / STEPS
 
     @cached_property
+    def finer(self) -> int:
+        """In how many parts a step is published: a power of 2, so many that a person still adds at most ``STEPS``."""
+        return int(2 ** max(0, ((STEPS**2 // self.length_squared).bit_length() - 1) // 2))
+
+    @property
+    def part(self) -> float:
+        """The outcome's amount that one part of a step stands for: the unit of what is published."""
+        return self.step / self.finer
+
+    @cached_property
     def middle_steps(self) -> int:
         """The middle of the bounds in steps."""
         return round(sum(self._ends) / 2 / self._half_width * STEPS) if self.counts_people else 0
@@ -178,9 +189,13 @@ class TableRule:
         return min(allowed, math.floor((Fraction(self.person_bound) / self._half_width) ** 2 * STEPS**2))
 
     @cached_property
-    def one_person(self) -> int:
-        """What a person adds to the count of people in a cell: c, as large as a value may be on average."""
+    def _constant(self) -> int:
         return math.isqrt(self.length_squared // self.most_cells) if self.counts_people else 0
+
+    @property
+    def one_person(self) -> int:
+        """What a person adds to the count of people in a cell, in parts: c, as large as a value may be on average."""
+        return self.finer * self._constant
 
     @property
     def has_one_sign(self) -> bool:
@@ -190,12 +205,12 @@ class TableRule:
 
     @cached_property
     def squared_sensitivity(self) -> int:
-        """How far replacing one person moves all released sums: the squared l2 distance, in steps."""
-        return sensitivity.table_squared(
-            self.length_squared, STEPS, self.one_person, self.most_cells, one_sign=self.has_one_sign
+        """How far replacing one person moves all released sums: the squared l2 distance, in parts of a step."""
+        return self.finer**2 * sensitivity.table_squared(
+            self.length_squared, STEPS, self._constant, self.most_cells, one_sign=self.has_one_sign
         )
 
     @cached_property
     def l1_sensitivity(self) -> int:
-        """How far replacing one person moves all released sums: the l1 distance, in steps."""
-        return sensitivity.table_l1(self.length_squared, STEPS, self.one_person, self.most_cells)
+        """How far replacing one person moves all released sums: the l1 distance, in parts of a step."""
+        return self.finer * sensitivity.table_l1(self.length_squared, STEPS, self._constant, self.most_cells)

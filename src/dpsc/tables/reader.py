@@ -278,10 +278,7 @@ def series_in(
     with in_file(path):
         names = [name for name in table.schema.names if name != beside]
         if (time is None or outcome is None) and len(names) != 2:
-            raise TableError(
-                f"there are {len(table.schema.names)} columns; say which hold the periods and the numbers: {TIME}, "
-                f"{OUTCOME}.{advice}"
-            )
+            raise TableError(f"{spec.undecided(table.schema.names, time, outcome)}{advice}")
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome
         table = table.with_text([time])
@@ -322,6 +319,8 @@ def typed_units(text: str) -> tuple[str, ...]:
     """Return the units that somebody typed: a list with commas, or a file whose first column names them."""
     path = Path(text)
     if len(text) > 255 or not path.is_file():
+        if "," not in text and path.suffix.lower() in (".csv", ".txt", ".tsv", ".xlsx", ".parquet"):
+            formats.format_name(path)  # a panel has more than one unit: this is a file that is not there
         return tuple(unit.strip() for unit in text.split(","))
     with in_file(path):
         labels = [str(label) for label in _first_column(path)[1] if label not in (None, "")]

@@ -13,7 +13,7 @@ from dpsc.periods import calendar, dates, match
 from dpsc.periods.dates import in_order
 from dpsc.tables import formats, reader
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
+from dpsc.tables.spec import NOTHING_SAID, TableSpec, undecided
 from dpsc.types import Times
 
 _ONE = " A public series has one number for each period."
@@ -76,7 +76,7 @@ def _series(path: Path, donors: TableSpec) -> pd.Series[float]:
                 f"there are {len(names)} columns, and none is named like the donors' numbers, {donors.outcome!r}; give "
                 "a table with a column of periods and a column of numbers."
                 if donors.outcome
-                else f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}.",
+                else undecided(names, None, None),
             )
         said = replace(said, time=time, outcome=outcome)
     if said.time_format is None:

@@ -199,6 +199,15 @@ def find(names: Sequence[str], name: str, parameter: Parameter) -> int:
     return names.index(name)
 
 
+def undecided(names: Sequence[str], time: str | None, outcome: str | None) -> str:
+    """Return what to say of a table whose columns of periods and of numbers are not all known."""
+    unsaid = {"the periods": TIME} if outcome is not None else {"the numbers": OUTCOME}
+    unsaid = {"the periods": TIME, "the numbers": OUTCOME} if time is None and outcome is None else unsaid
+    hold = "hold" if len(unsaid) > 1 else "holds"
+    which = f"say which {hold} {' and '.join(unsaid)}: {', '.join(map(str, unsaid.values()))}"
+    return f"there are {len(names)} columns; {which}. They are {', '.join(map(repr, names[:12]))}."
+
+
 def require_period_names(names: Sequence[str], advice: str) -> None:
     """Refuse a column of a wide table that does not look like a period."""
     for name in names:

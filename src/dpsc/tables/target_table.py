@@ -17,7 +17,7 @@ from dpsc.periods.dates import period_name
 from dpsc.tables import arrow, formats
 from dpsc.tables.formats import in_file
 from dpsc.tables.reader import Table, open_table, require_column, require_rows, require_unambiguous, rows_of
-from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find, undecided
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
 AVERAGES, END = Parameter("averages_column", ""), Parameter("treatment_end_column", "")
@@ -265,9 +265,7 @@ def _the_others(names: list[str], given: list[str], time: str | None, outcome: s
     left = [name for name in names if name not in (*given, time, outcome)]
     missing = [name for name in (time, outcome) if name is None]
     if missing and len(left) != len(missing):
-        raise TableError(
-            f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}."
-        )
+        raise TableError(undecided(names, time, outcome))
     time = left.pop(0) if time is None else time
     return time, left.pop(0) if outcome is None else outcome
 

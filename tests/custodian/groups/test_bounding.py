@@ -68,11 +68,13 @@ def test_what_a_person_adds_is_within_the_rule(data: st.DataObject) -> None:
     rule = data.draw(rules())
     person = data.draw(people(rule))
     table = added(rule, person)
-    steps = [int(v) for v in table[0].ravel()]
+    assert not (table % rule.finer).any()
+    assert np.abs(table).max(initial=0) <= STEPS  # so that as many people fit 64 bits as with a large bound
+    steps = [int(v) // rule.finer for v in table[0].ravel()]
     lo, hi = min(0, rule.ends_steps[0]), max(0, rule.ends_steps[1])
     assert all(lo <= v <= hi for v in steps)
     assert sum(v**2 for v in steps) <= rule.length_squared
-    assert sum(map(abs, steps)) <= rule.l1_sensitivity // 2
+    assert rule.finer * sum(map(abs, steps)) <= rule.l1_sensitivity // 2
     there = table[-1] != 0  # the people, or the sums where nobody is counted
     assert there.sum() <= rule.most_cells
     assert (there.sum(axis=0) <= rule.cells_per_period).all()
@@ -103,6 +105,7 @@ ATTAINED = [
     TableRule("mean", (2.0, 5.0), None, 1, None, 4, 3),
     TableRule("mean", (-1.0, 1.0), 1.5, 2, None, 4, 3),
     TableRule("mean", (-1.0, 1.0), 0.4, 2, None, 4, 3),
+    TableRule("mean", (-1.0, 1.0), 0.01, 2, None, 4, 3),
     TableRule("mean", (0.0, 8.0), None, 2, 4, 5, 3),
     TableRule("mean", (1e6, 1e6 + 2), 2.2, 1, 5, 3, 9),
     TableRule("total", (0.0, 5.0), None, 2, None, 4, 3),
@@ -163,7 +166,7 @@ def test_a_person_is_counted_at_the_smallest_bound_that_leaves_it_as_it_is(data:
     bins, person = Bins(rule), data.draw(people(rule))
     counts, free = summed(LengthCounts(bins.rule), person), added(bins.rules[-1], person)[0]
     assert counts.sum() == np.isfinite(person.values).any()
-    left = [np.array_equal(added(bounded, person)[0], free) for bounded in bins.rules]
+    left = [np.array_equal(added(bounded, person)[0] // bounded.finer, free) for bounded in bins.rules]
     if counts.any():
         place = int(np.argmax(counts))
         assert not any(left[:place])

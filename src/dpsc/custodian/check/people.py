@@ -176,13 +176,13 @@ def custodian_look(people: FilePeople, block: Block, on_rows: OnRows = lambda ro
 
 def _exact(rule: TableRule, block: Block, tables: Integers) -> tuple[Array, Array]:
     """Return the exact values of cells, and the noise that a release would add to each. Private."""
-    noise = block.deviation * rule.step
+    noise = block.deviation * rule.part
     if not rule.counts_people:
-        return tables[0] * rule.step, np.full(tables[0].shape, noise)
+        return tables[0] * rule.part, np.full(tables[0].shape, noise)
     with np.errstate(all="ignore"):
         people = np.where(tables[1] > 0, tables[1] / rule.one_person, np.nan)
-        over = tables[0] * rule.step / people
-        return rule.middle + over, noise * np.sqrt(1 + (over / (rule.one_person * rule.step)) ** 2) / people
+        over = tables[0] * rule.part / people
+        return rule.middle + over, noise * np.sqrt(1 + (over / (rule.one_person * rule.part)) ** 2) / people
 
 
 class _Labels:

@@ -80,7 +80,8 @@ class PanelRelease:
     Parameters
     ----------
     epsilon, delta : float
-        The whole budget; with delta = 0 the noise is Laplace instead of Gaussian, which costs more.
+        The whole budget. With delta = 0 the noise is Laplace instead of Gaussian: for a mean at epsilon 1, 0.67 times
+        as much as at delta = 1e-6 if a person counts in one cell, 1.3 times in 4 cells, 4 times in 36.
     statistic : {"mean", "total", "share", "count"}
         Of the people in a cell, which is a unit in a period. A person's records in a cell are added up. ``"mean"`` and
         ``"total"`` are of their values, ``"share"`` is of people with any record that is not zero, ``"count"`` is how

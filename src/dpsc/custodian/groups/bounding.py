@@ -56,7 +56,7 @@ class Bounding:
         if len(people.cells):
             kept, _, steps = self.bounded(people)
             cells = people.cells[kept]
-            np.add.at(total[0], cells, steps)
+            np.add.at(total[0], cells, steps * rule.finer)
             if rule.counts_people:
                 total[1] = np.bincount(cells, minlength=total.shape[1]) * rule.one_person
         return np.ascontiguousarray(total.reshape(rule.tables, rule.periods, rule.units).transpose(0, 2, 1))

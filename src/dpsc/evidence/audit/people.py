@@ -161,6 +161,7 @@ def bounds() -> Case:
     rules = {
         "mean": TableRule("mean", (2, 5), None, 1, None, **size),
         "mean, length bounded": TableRule("mean", (-1, 1), 1.5, 2, None, **size),
+        "mean, length far below the bounds": TableRule("mean", (-1, 1), 0.01, 2, None, **size),
         "mean, thinned": TableRule("mean", (0, 8), None, 2, 4, **size),
         "total": TableRule("total", (0, 5), None, 2, None, **size),
         "total, length bounded": TableRule("total", (-1, 1), 1.2, 1, None, **size),
