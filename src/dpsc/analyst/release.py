@@ -66,12 +66,12 @@ class Release(ReleasedMatrix):
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, completely or not at all."""
-        file_format.save(self, Path(path))
+        file_format.write(Path(path), file_format.dumps(self), unpaid=self.unpaid)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a JSON file and check it."""
-        return file_format.load(Path(path), cls)
+        return file_format.opened(Path(path), lambda text: file_format.loads(text, cls))[0]
 
     @staticmethod
     def page_of(path: str | Path, name: str | None = None) -> str:
@@ -80,7 +80,7 @@ class Release(ReleasedMatrix):
         ``name`` is what the page calls it; by default its own name.
         """
         path = Path(path)
-        release, digest = file_format.load_with_hash(path, Release)
+        release, digest = file_format.opened(path, lambda text: file_format.loads(text, Release))
         return describe.page(release, path.name if name is None else name, digest)
 
     @classmethod

@@ -241,15 +241,16 @@ def release(
         parts = each if several is None else several.parts
         rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
         terminal.tell_the_custodian(f"the table was {source.files.how}")
-        tried = rehearsed[0] | {"guarantee": str((several or chosen).promise)}
+        promise = chosen.algorithm.guarantee if several is None else several.promise
+        tried = rehearsed[0] | {"guarantee": str(promise)}
         if several is not None:
             own = [{name: one[name] for name in ("guarantee", "noise_share")} for one in rehearsed]
             tried |= {"outcomes": dict(zip(parts, own, strict=True))}
-        task.rehearsed(tried, (several or chosen).promise)
+        task.rehearsed(tried, promise)
         return
     task.account.require_ledger()
     made = _made(sources, several or chosen, task, knowledge.reference or asked.settings)
-    task.done(made, "donors", source.files.as_understood)
+    task.done(made, "donors", source.files.table.as_understood)
     if how.custodian_notes:
         _tell_the_custodian(source.files.custodian_units_alike())
 
@@ -307,9 +308,9 @@ def _of_people(
     with terminal.output_file(asked.out, how.force) as output:
         with terminal.passes() as tell:
             summed = chosen.algorithm.custodian_sum(people, on_progress=tell)
-        where = task.account, asked.out, output.place, output.finish
-        made = steps.booked(summed, chosen, *where, provenance=how.provenance)
-    task.done(made, "records", people.files.as_understood)
+        where = asked.out, output.place, output.finish
+        made = steps.booked(summed, chosen, task.account, where, provenance=how.provenance)
+    task.done(made, "records", people.table.as_understood)
 
 
 def _made(
@@ -334,12 +335,12 @@ def _made(
             return steps.added_up(source, part, tell, i_know=how.i_know)
 
     with terminal.output_file(out, how.force) as output:
-        where = task.account, out, output.place, output.finish
+        where = task.account, (out, output.place, output.finish)
         said: JsonObject = {"n_is_public": not how.exclude, "provenance": how.provenance}
         if isinstance(chosen, steps.SeveralChoices):
-            return steps.booked(steps.each_added_up(donors, chosen, add_up), chosen, *where, **said)
+            return chosen.booked(steps.each_added_up(donors, chosen, add_up), *where, **said)
         ((name, source),) = donors.items()
-        return steps.booked(add_up(name, source, chosen), chosen, *where, **said)
+        return chosen.booked(add_up(name, source, chosen), *where, **said)
 
 
 def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
@@ -381,7 +382,7 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
         **_span(summed.times),
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
-        "read_with": donors.files.as_understood,
+        "read_with": donors.files.table.as_understood,
     }
 
 
@@ -408,7 +409,7 @@ def _dry_run_of_people(
         "noise_of_a_sum": block.deviation * block.rule.part,
         "noise_may_be_less": block.lengths is not None,
         "enough_people": enough_people(block) if block.rule.counts_people else None,
-        "read_with": people.files.as_understood,
+        "read_with": people.table.as_understood,
     }, promise
 
 

@@ -6,14 +6,20 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dpsc.errors import LedgerError, Parameter, ParameterError
 
 if TYPE_CHECKING:
+    from dpsc.analyst.private_panel import PrivatePanel
+    from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
     from dpsc.ledger import Entry, Ledger
     from dpsc.privacy.guarantee import Guarantee
 
+Output: TypeAlias = tuple[Path, Path, Callable[[], None]]
+"""A file, where it is written first, and what moves it to its place."""
+Made = TypeVar("Made", bound="Release | Releases | PrivatePanel")
 DEFAULT, NO_LEDGER = "dpsc-ledger.sqlite", Parameter("no_ledger", True)
 
 
@@ -116,6 +122,15 @@ class Account:
         ) as entry:
             yield
         self.entry = entry
+
+    def making(self, make: Callable[[], Made], algorithm: object, output: Output, **what: Any) -> Made:
+        """Book a release, make it, and write it."""
+        out, place, finish = output
+        with self.booking(algorithm, output=out, **what):  # before the release exists
+            made = make()
+            made.save(place)
+            finish()
+        return made
 
     def would_cost(self, promise: Guarantee | None) -> list[str]:
         """Say what a booking would cost, whether there is room for it, and what was released before; books nothing."""

@@ -128,9 +128,7 @@ class Bounds:
     @property
     def offset(self) -> Array:
         """What is subtracted from each period before the division."""
-        if self.scaling == "center":
-            return self.lower + (self.upper - self.lower) / 2
-        return np.zeros_like(self.lower)
+        return self.midpoint if self.scaling == "center" else np.zeros_like(self.lower)
 
     @property
     def factor(self) -> Array:
@@ -155,10 +153,6 @@ class Bounds:
     def unscale(self, scaled: Array, periods: slice = slice(None)) -> Array:
         """Undo :meth:`scale`."""
         return scaled * self.factor[periods] + self.offset[periods]
-
-    def unscale_difference(self, scaled: Array, periods: slice = slice(None)) -> Array:
-        """Undo :meth:`scale` for differences and widths, where the offset cancels."""
-        return scaled * self.factor[periods]
 
 
 BOUNDS = Parameter("bounds", ("lo", "hi"))

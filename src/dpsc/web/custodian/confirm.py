@@ -247,7 +247,7 @@ def make(request: Request, work: Work) -> Made:
     require_free(out, out.parent)
     with files.beside(out) as part:
         place = part / out.name
-        order.booked(summed, account, out, place, lambda: os.replace(place, out))
+        order.booked(summed, account, (out, place, lambda: os.replace(place, out)))
     page, record, papers = _about(out, request.use)
     told, kind = tuple(account.told()), request.kind
     return Made(out, page, record, papers, told, request.recipient, kind.rows, kind.one, request.command)

@@ -223,7 +223,7 @@ class EachDonor:
         return Order(
             lambda _, tell: steps.opened(source, chosen, reference, tell),
             lambda tell: steps.added_up(source, chosen, tell, i_know=False),
-            lambda summed, *where: steps.booked(summed, chosen, *where, n_is_public=not excluded),
+            lambda summed, *where: chosen.booked(summed, *where, n_is_public=not excluded),
         )
 
     # -------------------------------------------------------------------------------------------------------------

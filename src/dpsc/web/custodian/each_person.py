@@ -197,7 +197,7 @@ class EachPerson:
         form.read(panels.opened, people, chosen, None)
         (block,) = panels.rehearsed(people, chosen, None).blocks
         look = form.read(custodian_look, people, block, on_rows=on_rows)
-        promise, spec = chosen.algorithm.guarantee_for(block.rule), people.files.spec
+        promise, spec = chosen.algorithm.guarantee_for(block.rule), people.spec
         assert promise is not None
         parts = people_report.sections(look, promise, spec, ())[:-1]  # the last is the command
         return Seen(look.findings, look.ready, spec, [part.rendered(form.named) for part in parts])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from dpsc.custodian.check.check_report import Section
 from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.custody.payer import Account
+from dpsc.custodian.custody.payer import Account, Output
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.tables.spec import TableSpec
 from dpsc.types import OnProgress
@@ -59,12 +58,12 @@ class Order:
     added_up : callable
         Adds up what is private; nothing is booked yet.
     booked : callable
-        Books what it costs, makes it, writes it to a place, and lets its last argument move it to where it goes.
+        Books what it costs, makes it, and writes it.
     """
 
     opened: Callable[[Account, OnProgress], object]
     added_up: Callable[[OnProgress], Any]
-    booked: Callable[[Any, Account, Path, Path, Callable[[], None]], object]
+    booked: Callable[[Any, Account, Output], object]
 
 
 class Kind(Protocol):
