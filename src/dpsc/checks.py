@@ -113,6 +113,12 @@ def printable(name: str, value: object, longest: int = LONGEST_TEXT) -> str:
     return value
 
 
+def about_a_release(provenance: object, outcome: object, dataset: object) -> None:
+    """Refuse texts that are published with a release and cannot be shown."""
+    for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
+        printable(name, "" if text is None else str(text), LONGEST_NAME if name == "outcome" else LONGEST_TEXT)
+
+
 def written_out(text: str) -> str:
     r"""Return somebody else's text with what cannot be shown written out.
 

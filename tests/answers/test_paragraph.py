@@ -37,8 +37,8 @@ def test_it_states_question_donors_guarantee_numbers_tests_and_source() -> None:
         "We estimated what cost would have been without the intervention at 2021Q4.",
         "3,000 donors over 20 periods, from 2018Q1 to 2022Q4, 15 of them before the intervention.",
         "epsilon = 1 and delta = 1e-06. If the whole record of one donor were replaced by any other",
-        "by a factor of at most 2.718; at worst it is as if everything were told with a probability of 1e-06, and this "
-        "factor held otherwise.",
+        "by a factor of at most 2.718; delta is at worst as bad as telling everything with a probability of 1e-06, "
+        "while this factor holds otherwise.",
         f"The difference is {effect} euros",
         f"with a 95% interval from {least} to {most} euros",
         "p < 0.001",

@@ -79,7 +79,7 @@ def test_epsilon_is_put_in_plain_words(epsilon: float, factor: str, guess: str) 
     text = " ".join(words.meaning(Guarantee(epsilon, 1e-6, loss=Loss.from_epsilon_delta(epsilon, 1e-6))))
     assert f"at most {factor}." in text
     assert guess in text
-    assert "1e-06 (delta)" in text
+    assert "with a probability of 1e-06, while the factor holds otherwise." in text
 
 
 @pytest.mark.parametrize(

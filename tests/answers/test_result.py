@@ -57,8 +57,8 @@ def test_every_result_says_what_it_is(kind: str, private: bool, intervals: Inter
     assert isinstance(result.notes, tuple)
     assert (result.verdict is not None) is (intervals == "effect")
     assert dict(pickle.loads(pickle.dumps(result)).parameters) == dict(result.parameters)
-    assert result.repeats.available is (intervals == "effect")
-    if not result.repeats.available:
+    assert bool(result.repeats.placebo_dates) is (intervals == "effect")
+    if not result.repeats.placebo_dates:
         with pytest.raises(ParameterError, match="touch the donors again"):
             result.repeats.placebo()
 
@@ -73,12 +73,16 @@ def test_no_guarantee_can_be_put_on_a_result_without_one(panel: Panel) -> None:
 def test_a_placebo_is_free_only_where_there_are_periods_for_it() -> None:
     for T0 in (2, 3):
         result = result_of("gram", make_panel(T0=T0, h=2))
-        assert result.repeats.available is (T0 == 3)
+        assert bool(result.repeats.placebo_dates) is (T0 == 3)
         if T0 == 2:
             with pytest.raises(ParameterError, match="at least 2 periods"):
                 result.repeats.placebo()
         else:
             assert result.repeats.placebo().T0 == 2
+            assert result.trials().in_time is not None
+            without_it = result.during(gap=1)  # the only period that a placebo could be about is left out
+            assert without_it.repeats.placebo_dates == []
+            assert without_it.trials().in_time is None
 
 
 def test_nobody_asks_a_result_for_its_class() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,11 @@ def dpsc(
         [sys.executable, "-m", "dpsc", *map(str, arguments)], capture_output=True, text=True, check=False,
         timeout=timeout, cwd=cwd, encoding="utf-8", env={**os.environ, **(env or {})},
     )  # fmt: skip
+
+
+def but_progress(stderr: str) -> str:
+    """Return what a command of its own process told, without its lines every ten seconds: a machine may be slow."""
+    return re.sub(r"^.*: [\d,]+( of [\d,]+)?(, .*)?\n", "", stderr, flags=re.M)
 
 
 def start(*arguments: object, cwd: Path | None = None) -> subprocess.Popen[str]:

@@ -95,7 +95,7 @@ def test_everything_that_is_wrong_is_on_one_screen(tmp_path: Path) -> None:
         "2022 ▃", "2023 █▁▁▁▁▁",
         "joined late 10",
         "What each rule for missing cells would fill", "kernel", "interpolate", "midpoint",
-        "What must NOT be chosen from this view The periods, how dates and numbers are written, what cells are that",
+        "What must NOT be chosen from this view The periods, how dates and numbers are written, what is done with",
         "the guarantee would no longer hold",
         "not by looking at single people",
         "right at most 73.1% of the time",

@@ -155,6 +155,9 @@ def test_several_releases_share_a_budget_by_the_ledgers_own_rules() -> None:
         assert not budget.allows([Cost.of(more)] * row["releases"])
         assert row["epsilon"] > 2 / row["releases"] * 0.999
     assert [row["detectable"] for row in rows] == sorted((row["detectable"] for row in rows), reverse=True)
+    _, shown, _ = quick(*PLAN, "--n", 300, "--epsilon", 2, "--releases", 8)
+    for row in rows:  # a number rounded up would be refused by the ledger
+        assert f" {row['epsilon']:.10g} " in shown
 
 
 def test_an_effect_that_each_of_several_releases_must_show_needs_a_budget_of_all() -> None:

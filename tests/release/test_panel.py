@@ -200,9 +200,7 @@ def test_numbers_in_other_parts_of_a_step_are_refused(parts: object, seed: int |
 
 
 def test_months_in_other_parts_of_a_step_join_as_what_they_are() -> None:
-    made = [
-        make_private_panel(times=[k], sums=2**40, person_bound=bound) for k, bound in enumerate((None, 1.0, 0.01))
-    ]
+    made = [make_private_panel(times=[k], sums=2**40, person_bound=bound) for k, bound in enumerate((None, 1.0, 0.01))]
     joined = panel_file.loads(panel_file.dumps(PrivatePanel.join(made)), PrivatePanel)
     assert len({block.rule.finer for block in joined.blocks}) == 3
     for name in ("values", "noise", "people"):

@@ -170,7 +170,7 @@ def test_a_table_of_a_database_is_never_taken_for_a_small_one(
         address, person="who", unit="week", time="cost", units=["w1", "w2", "w3"], periods=["w1"], table="visits"
     )
     assert isinstance(people, FilePeople)
-    assert not people.files.in_memory
+    assert not people.in_memory
 
 
 def test_both_passes_read_the_rows_of_one_moment(donors: Array, server: Server) -> None:

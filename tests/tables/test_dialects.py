@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 
 from dpsc import GramRelease, scan
-from dpsc.custodian.gram.dask import Job, long_frame, piece_sum
+from dpsc.custodian.gram.dask import DaskDonors, long_frame, piece_sum
 from dpsc.errors import DpscError, ParameterError, TableError
 from dpsc.tables import reader
 from dpsc.tables.dialect import SEPARATORS, Dialect
@@ -113,7 +113,7 @@ def test_a_header_shows_its_encoding_and_a_row_does_not(donors: Array, tmp_path:
     columns = COLUMNS | {"outcome": "Größe"}
     files = scan(path, **columns).files
     assert files.matrix().units[0] == "Müller 0"
-    assert files.as_understood == "separator semicolon, encoding windows-1252, each number by itself"
+    assert files.table.as_understood == "separator semicolon, encoding windows-1252, each number by itself"
 
 
 def test_a_worker_reads_what_one_process_reads(donors: Array, tmp_path: Path) -> None:
@@ -123,13 +123,13 @@ def test_a_worker_reads_what_one_process_reads(donors: Array, tmp_path: Path) ->
         table(donors[part::2], folder / f"{part}.csv", sep=";", decimal=",", encoding="utf-16", layout="wide",
               name=f"part {part}")  # fmt: skip
     files = scan(folder, unit="who", wide=True, engine="stream").files
-    job = pickle.loads(pickle.dumps(Job(files, PRODUCTS).plain()))
+    job = pickle.loads(pickle.dumps(DaskDonors(files).instructions(PRODUCTS)))
     sums = [piece_sum(job, (str(folder / f"{part}.csv"), None)) for part in range(2)]
     assert [part.problem for part in sums] == [None, None]
     np.testing.assert_array_equal(sums[0].total + sums[1].total, expected(donors))
     path = table(donors, tmp_path / "d.csv", sep=";", decimal=",", encoding="cp1252")
     files = scan(path, **COLUMNS, engine="stream", encoding="cp1252").files
-    job = pickle.loads(pickle.dumps(Job(files, PRODUCTS).plain()))
+    job = pickle.loads(pickle.dumps(DaskDonors(files).instructions(PRODUCTS)))
     np.testing.assert_array_equal(long_frame(job, (str(path), None), 0)["cost"], donors.ravel())
 
 

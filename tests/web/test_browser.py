@@ -475,6 +475,13 @@ def test_from_a_spreadsheet_to_the_release(private: Page, folder: Path, tmp_path
         expect(private.locator("#to_pay")).to_be_hidden()
         private.reload()
         connected(private)
+    for tab, button in (("Data", "#check"), ("Check", "#check_again")):  # what is done is not offered again
+        open_tab(private, tab)
+        expect(private.locator(button)).to_be_disabled()
+    open_tab(private, "Budget")
+    expect(private.locator("#epsilon_slider")).to_have_attribute("aria-valuetext", "epsilon 0.5")
+    expect(private.locator("#epsilon_slider")).not_to_have_value("0")
+    open_tab(private, "Confirm")
     private.get_by_role("button", name="Next: hand over").click()
     expect(private.locator("#made")).to_be_visible()
     open_tab(private, "Ledger")

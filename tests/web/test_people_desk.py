@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from dpsc.web.custodian.app import CustodianDesk
 from dpsc.web.custodian.each_person import EachPerson
 from dpsc.web.desk import File, Reader
 from tests.web.conftest import held
-from tests.web.test_custodian_desk import commands, entries, says, written
+from tests.web.test_custodian_desk import commands, entries, plain, says, written
 
 SAID = {
     "person": "patient",
@@ -146,13 +147,15 @@ def test_the_budget_page_and_the_command_say_the_same_noise(ready: CustodianDesk
     done = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
     (row,) = json.loads(done.stdout)["table"]
     assert ready.each_person.expected == pytest.approx(row)
+    assert "--periods 2021-01..2021-12 " in line
     shown = ready.budget.numbers()
     assert "73.1%" in shown
+    assert f"<strong>{math.ceil(row['fewest_people'])}</strong> How many people a cell needs." in shown
     for said in (
         "noise of a usual cell",
         "The noise divided by the usual change",
         "smallest average effect",
-        "cells with fewer",
+        "A cell with fewer is shown as missing",
     ):
         assert said in shown
     says(ready, change="")
@@ -243,7 +246,7 @@ def test_a_bound_on_a_person_may_be_found_privately(ready: CustodianDesk) -> Non
     says(ready, person_bound_quantile="0.5")
     checked(ready)
     assert (ready.problems, ready.confirm.to_do) == ({}, [])
-    assert "--person-bound-quantile 0.5" in " ".join(ready.confirm.commands().split())
+    assert "--person-bound-quantile 0.5" in " ".join(commands(ready.confirm.commands)[0].split())
     assert "quantile" not in ready.budget.commands()
     ready.confirm.spend()
     ready.work.wait()
@@ -269,8 +272,8 @@ def test_units_may_be_in_a_file(ready: CustodianDesk, tmp_path: Path) -> None:
     says(ready, units="hospitals.txt")
     checked(ready)
     assert ready.problems == {}
-    assert "--units 3 " in ready.budget.commands()
-    assert "--units hospitals.txt" in ready.confirm.commands()
+    assert "--units 3 " in plain(ready.budget.commands())
+    assert "--units hospitals.txt" in plain(ready.confirm.commands())
     (tmp_path / "empty.txt").write_text("hospital\n")
     says(ready, units="empty.txt")
     assert "no rows" in ready.problems["units"]

@@ -7,21 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.analyst.release import Release
 from dpsc.analyst.releases import Releases
 from dpsc.answers.effects import Prices
-from dpsc.answers.result import Result
 from dpsc.answers.study import Study
-from dpsc.errors import PanelError, Parameter, ReleaseError, TableError
+from dpsc.errors import PanelError, Parameter, TableError
 from dpsc.periods import match
 from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
-from dpsc.tables.formats import in_file
-from dpsc.tables.spec import UNIT, TableSpec
+from dpsc.tables.spec import TableSpec
 from dpsc.tables.target_table import Targets
-from dpsc.types import Label, Times, WeightsLike
+from dpsc.types import Label, Times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,78 +77,11 @@ class Wishes:
 NOTHING_MORE = Wishes()
 
 
-def one(
-    release: Release,
-    target: Path,
-    treatment_time: str | None,
-    spec: TableSpec,
-    *,
-    treated: str | None = None,
-    averages: int | None = None,
-    pool: str | None = None,
-    wishes: Wishes = NOTHING_MORE,
-) -> Result:
-    """Return the answer for one target; ``pool`` is typed as for the command.
-
-    ``treated`` names a column of 0 and 1 that says when the treatment is on.
-    """
-    release = _of(release, pool)
-    several = f" If it is a table of several units, say which column names them: {UNIT}."
-    series, on = reader.series_beside(target, spec, treated, advice=several)
-    with in_file(target):
-        first = None
-        if treatment_time is not None:
-            first = match.typed_period(treatment_time, release.times, spec.time_format)
-        said = wishes.for_one(release.times, spec.time_format)
-        return release.estimate(series, first, treated=on, averages=averages, **said)
-
-
-def _of(release: Release, pool: str | None) -> Release:
-    """Return the release of which the segments that were typed answer."""
+def pooled(release: Release, pool: str | None) -> Release:
+    """Return the release of which the segments answer that were typed as for the command."""
     if pool is None:
         return release
     return release.of(pool if release.segments is None else release.segments.typed(pool))
-
-
-def several(
-    release: Release,
-    targets: Path,
-    treatment_time: str | None,
-    spec: TableSpec,
-    *,
-    start: str | None = None,
-    end: str | None = None,
-    treated: str | None = None,
-    weight: str | None = None,
-    by_size: bool = False,
-    group: str | None = None,
-    averages: str | int | None = None,
-    pool: str | None = None,
-    wishes: Wishes = NOTHING_MORE,
-) -> Study:
-    """Return the answers for the units of a long table, and their pooled effects.
-
-    Each unit's first treated period is in the column ``start`` (its last in ``end``), or it is the same for all:
-    ``treatment_time``; or ``treated`` names a column of 0 and 1. How many units each target averages is in the column
-    ``averages``, or it is one number for all; ``by_size`` weighs them by it.
-    """
-    release = _of(release, pool)
-    column = averages if isinstance(averages, str) else None
-    found = several_targets.read(
-        targets,
-        spec,
-        start=start,
-        end=end,
-        treated=treated,
-        weight=weight,
-        averages=column,
-        group=group,
-        start_of_all=treatment_time,
-    )
-    with in_file(targets):
-        if isinstance(averages, int):
-            found = replace(found, averages=dict.fromkeys(found.series, averages))
-        return of_targets(release, found, spec.time_format, wishes, by_size=by_size)
 
 
 def column_of(
@@ -177,70 +107,23 @@ def column_of(
 
 
 def of_targets(
-    release: Release,
+    asked: Release | PrivatePanel,
     found: Targets,
     time_format: str | None,
     wishes: Wishes = NOTHING_MORE,
     *,
     by_size: bool = False,
-) -> Study:
-    """Return the answers for targets that were read, each with its own first treated period."""
-    dates = None if found.treated is not None else _starts(found, release.times, time_format)
-    said = wishes.for_several(release.times, time_format, found.ends)
-    weights: WeightsLike | None = "size" if by_size else found.weights
-    return release.study(
-        found.series,
-        dates,
-        weights=weights,
-        averages=found.averages,
-        groups=found.groups,
-        treated=found.treated,
-        **said,
-    )
-
-
-def _starts(found: Targets, times: Times, time_format: str | None) -> dict[str, Label]:
-    """Return the first treated period of each unit, which was read as text."""
-    return {name: _period(name, text, times, time_format) for name, text in found.starts.items()}
-
-
-def of_panel(
-    panel: PrivatePanel,
-    target: str,
-    treatment_time: str,
-    spec: TableSpec,
-    *,
     exclude: Sequence[str] = (),
-    wishes: Wishes = NOTHING_MORE,
-) -> Result:
-    """Return the answer for a unit of a panel, or for a public series in a file."""
-    said = {"exclude": exclude} | wishes.for_one(panel.times, spec.time_format)
-    if target in panel.units:
-        return panel.estimate(target, match.typed_period(treatment_time, panel.times, spec.time_format), **said)
-    file = Path(target)
-    if not file.exists():
-        near = checks.did_you_mean(target, panel.units)
-        raise ReleaseError(f"{target!r} is no unit of the panel, and there is no such file.{near}")
-    series = reader.series(file, spec)
-    with in_file(file):
-        first = match.typed_period(treatment_time, panel.times, spec.time_format)
-        return panel.estimate(series, first, **said)
-
-
-def units_of_panel(
-    panel: PrivatePanel,
-    found: Targets,
-    time_format: str | None,
-    *,
-    by_size: bool = False,
-    exclude: Sequence[str] = (),
-    wishes: Wishes = NOTHING_MORE,
 ) -> Study:
-    """Return the answers for treated units of a panel that a table names, with dates, weights and groups."""
-    said = wishes.for_several(panel.times, time_format, found.ends)
-    weights: WeightsLike | None = "size" if by_size else found.weights
-    dates = _starts(found, panel.times, time_format)
-    return panel.study(dates, exclude=exclude, weights=weights, groups=found.groups, **said)
+    """Return the answers for targets that were read, or for units of a panel, each with its own date."""
+    dates = None
+    if found.treated is None:
+        dates = {name: _period(name, text, asked.times, time_format) for name, text in found.starts.items()}
+    said = wishes.for_several(asked.times, time_format, found.ends)
+    said |= {"weights": "size" if by_size else found.weights, "groups": found.groups}
+    if isinstance(asked, PrivatePanel):
+        return asked.study(dates, exclude=exclude, **said)
+    return asked.study(found.series, dates, averages=found.averages, treated=found.treated, **said)
 
 
 def _period(

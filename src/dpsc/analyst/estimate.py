@@ -115,7 +115,7 @@ class Forecast:
     T0: int
     moments: Array | None
     method: str
-    level: float
+    level: float = 0.95
     title: str = ""
     notes: tuple[str, ...] = ()
     first: int = 0
@@ -199,11 +199,6 @@ class Forecast:
         assert self.moments is not None
         free_level = not self.release.population.has_level
         return [plain_model(self.moments[np.ix_(self.kept, self.kept)], y, free_level)], None, {}
-
-    @property
-    def available(self) -> bool:
-        """Whether there are enough periods for a placebo: 2 before its date and 1 after."""
-        return self.T0 - self.first >= 3
 
     @property
     def placebo_dates(self) -> list[Label]:

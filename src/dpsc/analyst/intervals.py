@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln, stdtr, stdtrit
@@ -265,7 +265,7 @@ class JointUncertainty:
         return StudentMixture(np.zeros_like(spreads), spreads, np.ones(1), np.array([self._degrees]))
 
     def _covariance(self, combinations: Array) -> Array:
-        white = np.concatenate([_average_of(m, white_of) for m in self.members])
+        white = np.concatenate([_average(m, white_of) for m in self.members])
         new = (combinations * white) @ combinations.T
         own = combinations @ self.covariance @ combinations.T - new
         spreads = combinations * np.sqrt((np.diag(self.covariance) - white).clip(0))
@@ -333,11 +333,7 @@ def _error_map(member: MixtureUncertainty, T: int, factor: Callable[[Candidate],
     return every
 
 
-def _average_of(member: MixtureUncertainty, values: Callable[[Candidate], Array]) -> Array:
-    return np.asarray(sum(c.weight * values(c) for c in member.candidates))
-
-
-def _average(member: MixtureUncertainty, value: Callable[[Candidate], float]) -> float:
+def _average(member: MixtureUncertainty, value: Callable[[Candidate], Any]) -> Any:
     return sum(c.weight * value(c) for c in member.candidates)
 
 

@@ -396,18 +396,13 @@ def donor_free_evidence(y: Array) -> float:
     target's unit of measurement.
     """
     T0 = len(y)
-    white, walk, times = np.eye(T0), random_walk(T0), np.arange(T0)
+    white, times = np.eye(T0), np.arange(T0)
+    walk = np.minimum.outer(times + 1.0, times + 1.0) / (times + 1.0).mean()  # a random walk with mean variance 1
     response = np.cumsum(np.tril(0.8 ** np.maximum(np.subtract.outer(times, times), 0)), axis=0)
     trend = response @ response.T
     shapes = (white, walk, (white + walk) / 2, trend / np.diag(trend).mean())
     logs = [Gaussian(np.zeros(T0), shape, True).observed(y).log_evidence_of_any_size() for shape in shapes]
     return log_sum(logs) - math.log(len(logs))
-
-
-def random_walk(T: int) -> Array:
-    """Return the covariance of a random walk, with mean variance 1."""
-    steps = np.arange(1.0, T + 1)
-    return np.asarray(np.minimum.outer(steps, steps) / steps.mean())
 
 
 def log_sum(logs: Iterable[float]) -> float:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -25,11 +25,11 @@ from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.answers.words import number
-from dpsc.errors import PanelError, Parameter, ParameterError, ReleaseError
+from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated, incomplete, listed
-from dpsc.periods.treatment import ALL_EVER_SINCE, EVER_SINCE, Treatment, Treatments
+from dpsc.periods.treatment import Treatment, Treatments
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release.kernel import Kernel
 from dpsc.release.panel import ReleasedPanel
@@ -64,6 +64,8 @@ class DonorRows:
 
     panel: ReleasedPanel
     names: tuple[str, ...]
+    reference: ClassVar[None] = None  # no path was subtracted
+    scale: ClassVar[Scale] = NO_SCALE  # nothing beside the rows says how much donors move
 
     @classmethod
     def of(cls, panel: ReleasedPanel, others: Iterable[str]) -> DonorRows:
@@ -88,11 +90,6 @@ class DonorRows:
         return len(self.names)
 
     @property
-    def T(self) -> int:
-        """The number of periods."""
-        return len(self.times)
-
-    @property
     def times(self) -> Times:
         """The periods."""
         return self.panel.times
@@ -101,16 +98,6 @@ class DonorRows:
     def outcome(self) -> str:
         """The outcome's name."""
         return self.panel.outcome
-
-    @property
-    def reference(self) -> None:
-        """No path was subtracted."""
-        return None
-
-    @property
-    def scale(self) -> Scale:
-        """Nothing beside the rows says how much donors move."""
-        return NO_SCALE
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -139,7 +126,8 @@ class DonorRows:
 
     @cached_property
     def _row_map(self) -> RowMap:
-        every = RowMap(self.T, _KERNEL, None, min(self.T - 1, self.n), 0.0, 0)
+        T = len(self.times)
+        every = RowMap(T, _KERNEL, None, min(T - 1, self.n), 0.0, 0)
         usual = float(np.median(np.linalg.norm(every.whitened(self.values.T), axis=0)))
         if not usual > 0:
             raise ReleaseError("most donors do not change at all, so there is nothing to learn from them.")
@@ -172,7 +160,7 @@ class DonorRows:
         with one_thread(), np.errstate(all="ignore"):
             seen = Population.of(vectors @ vectors.T, n, chance, self._row_map)
         known = min(seen.white, float(self.variances.mean()))
-        return replace(seen, bulk=seen.bulk - known * np.eye(self.T), white=seen.white - known)
+        return replace(seen, bulk=seen.bulk - known * np.eye(len(self.times)), white=seen.white - known)
 
     @cached_property
     def _loadings(self) -> tuple[Array, Array]:
@@ -291,12 +279,11 @@ def estimate(
     panel: ReleasedPanel,
     target: str | int | TargetLike,
     treatment_time: Label,
-    *,
-    exclude: Iterable[str] = (),
-    level: float = 0.95,
-    title: str = "",
-    treatment: Treatment = EVER_SINCE,
-    prices: Prices | None = None,
+    exclude: Iterable[str],
+    level: float,
+    title: str,
+    treatment: Treatment,
+    prices: Prices | None,
 ) -> Found:
     """Return the counterfactual of a unit or a series; :meth:`dpsc.PrivatePanel.estimate` says what options mean."""
     targets.require_order(target, treatment_time)
@@ -306,33 +293,34 @@ def estimate(
         target = str(target)
         _known(panel, "target", [target])
         rows = DonorRows.of(panel, {target, *left_out})
-        name = f"{panel.outcome} in {target}"
-        forecast = _of_unit(rows, target, first, left_out, level, title, name)
-        return _answered(forecast, panel, treatment, prices)
-    rows = DonorRows.of(panel, left_out)
-    series, T0, notes = targets.matched(rows, target, first)
-    notes = (*notes, *_left_out(rows, left_out))
-    forecast = _forecast(rows, series, T0, np.zeros(rows.T), notes, level, title, is_unit=False)
-    return _answered(forecast, panel, treatment, prices)
+        forecast = _of_unit(rows, target, first, left_out, f"{panel.outcome} in {target}")
+    else:
+        rows = DonorRows.of(panel, left_out)
+        series, T0, notes = targets.matched(rows, target, first)
+        notes = (*notes, *_left_out(rows, left_out))
+        forecast = _forecast(rows, series, T0, np.zeros(len(rows.times)), notes, is_unit=False)
+    return _answered(forecast, panel, level, title, treatment, prices)
 
 
-def _answered(forecast: PanelForecast, panel: ReleasedPanel, treatment: Treatment, prices: Prices | None) -> Found:
+def _answered(
+    forecast: PanelForecast, panel: ReleasedPanel, level: float, title: str, treatment: Treatment, prices: Prices | None
+) -> Found:
     """Return the answer of a forecast, about a treatment."""
     phases = treatment.phases(forecast.series.index, forecast.T0)
-    return _explained(replace(forecast, phases=phases, prices=prices).result(), panel)
+    said = replace(forecast, level=checks.share("level", level), title=title, phases=phases, prices=prices)
+    return _explained(said.result(), panel)
 
 
 def study(
     panel: ReleasedPanel,
     treatment_times: Mapping[str, Label] | None,
-    *,
-    exclude: Iterable[str] = (),
-    weights: WeightsLike | None = None,
-    groups: GroupsLike | None = None,
-    level: float = 0.95,
-    title: str = "",
-    treatments: Treatments = ALL_EVER_SINCE,
-    prices: Prices | None = None,
+    exclude: Iterable[str],
+    weights: WeightsLike | None,
+    groups: GroupsLike | None,
+    level: float,
+    title: str,
+    treatments: Treatments,
+    prices: Prices | None,
 ) -> Study:
     """Return the study; :meth:`dpsc.PrivatePanel.study` says what the arguments mean."""
     treatment_times = treatments.begins(panel.times, treatment_times)
@@ -346,11 +334,9 @@ def study(
     rows = DonorRows.of(panel, left_out)
     results: dict[Label, Found] = {}
     for unit in treated:
-        try:
-            forecast = _of_unit(rows, unit, treatment_times[unit], left_out, level, "", panel.outcome)
-            results[unit] = _answered(forecast, panel, each[unit], None)
-        except (PanelError, ParameterError, ReleaseError) as problem:
-            raise ReleaseError(f"unit {unit!r}: {problem.message}") from None
+        with targets.about_unit(unit):
+            forecast = _of_unit(rows, unit, treatment_times[unit], left_out, panel.outcome)
+            results[unit] = _answered(forecast, panel, level, "", each[unit], None)
     sizes = {unit: _people(panel, str(unit), result.T0) for unit, result in results.items()}
     shares = weights_of(results, weights, sizes, _NO_SIZES)
     return pooled(rows, results, {}, shares, level, title, prices, groups, PanelStudyAgain)
@@ -410,9 +396,7 @@ def _known(panel: ReleasedPanel, name: str, units: Iterable[str]) -> list[str]:
     return named
 
 
-def _of_unit(
-    rows: DonorRows, unit: str, treatment_time: Label, left_out: Iterable[str], level: float, title: str, name: str
-) -> PanelForecast:
+def _of_unit(rows: DonorRows, unit: str, treatment_time: Label, left_out: Iterable[str], name: str) -> PanelForecast:
     """Return the forecast of a unit; periods before the intervention in which it has too few people are not used."""
     panel, row = rows.panel, rows.panel.units.index(unit)
     T0 = first_treated(panel.times, treatment_time)
@@ -429,19 +413,11 @@ def _of_unit(
     notes += incomplete(series.iloc[T0:])
     noise = np.nan_to_num(panel.table.noise[row]) ** 2
     notes += _left_out(rows, {unit, *left_out})
-    return _forecast(rows, series, T0, noise, notes, level, title, is_unit=True)
+    return _forecast(rows, series, T0, noise, notes, is_unit=True)
 
 
 def _forecast(
-    rows: DonorRows,
-    series: pd.Series[float],
-    T0: int,
-    noise: Array,
-    notes: Iterable[str],
-    level: float,
-    title: str,
-    *,
-    is_unit: bool,
+    rows: DonorRows, series: pd.Series[float], T0: int, noise: Array, notes: Iterable[str], *, is_unit: bool
 ) -> PanelForecast:
     """Return the forecast of a series over the panel's periods, which may have holes before T0."""
     known = np.isfinite(series.to_numpy(dtype=np.float64))
@@ -458,9 +434,7 @@ def _forecast(
         int(known[:T0].sum()),
         None,
         "private panel, population model",
-        checks.share("level", level),
-        title,
-        tuple(notes),
+        notes=tuple(notes),
         asks=not is_unit,
         parameters=says | ({"release": identities} if identities else {}),
         positions=positions,

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.intervals import MixtureUncertainty
-from dpsc.analyst.simulate import PENALTIES, Likeness, Rehearsal, Units, likely, simulated
+from dpsc.analyst.simulate import PENALTIES, Rehearsal, Units, likely, simulated
 from dpsc.answers import figures as plot
 from dpsc.answers import report, words
 from dpsc.answers.effects import detectable_effect
@@ -78,11 +79,7 @@ class Plan:
 
         Infinity if no planned one is enough. Between planned budgets, logarithms are interpolated.
         """
-        if (error is None) == (detect is None):
-            raise ParameterError("say either error or detect.")
-        column, wished = ("error", error) if detect is None else ("detectable", detect)
-        checks.finite_number(column if detect is None else "detect", wished, above=0)
-        assert wished is not None
+        column, wished = _wished(error, detect)
         sizes = self.table["n"].unique()
         if n is None and len(sizes) > 1:
             raise ParameterError(f"the plan is for several n ({', '.join(map(str, sizes))}); say which.")
@@ -128,6 +125,15 @@ class Plan:
             **{name.replace("_", " "): self.table[name] for name in ("without_privacy", "last_value", "guess")},
         )
         return shown.to_string(index=False, float_format=lambda v: f"{v:.3g}")
+
+
+def _wished(error: float | None, detect: float | None) -> tuple[str, float]:
+    """Return the column of a plan that something is wished of, and what; refuse both, and none."""
+    if (error is None) == (detect is None):
+        raise ParameterError("say either error or detect.")
+    if detect is None:
+        return "error", checks.finite_number("error", error, above=0)
+    return "detectable", checks.finite_number("detect", detect, above=0)
 
 
 def _span(row: Mapping[Hashable, Any] | pd.Series[Any], name: str) -> str:
@@ -218,9 +224,7 @@ def plan(
     """
     sizes = sorted({checks.whole_number("n", v, at_least=1) for v in np.atleast_1d(n).tolist()})
     epsilons = sorted({checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()})
-    setting = _Setting.of(
-        sizes[0], T0, h, delta, averages, sites, smoothness, rank, signal_to_noise, target, runs, seed
-    )
+    setting = _Setting(sizes[0], T0, h, delta, averages, sites, smoothness, rank, signal_to_noise, target, runs, seed)
     releases = [setting.release(e) for e in epsilons]
     releases.append(Rehearsal(_NO_LIMIT, delta, smoothness))
 
@@ -263,63 +267,49 @@ def _said_by(pilot: Release, setting: _Setting, target: TargetLike | None) -> fl
     return float((said / same.reached(pilot.n, pilot.guarantee.epsilon, "detectable", None)) ** BELIEVED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Setting:
-    """What is simulated, whatever the number of donors and the budget."""
+    """What is simulated, whatever the number of donors and the budget.
 
+    Parameters are those of :func:`plan`; ``fewest`` donors are planned for.
+    """
+
+    fewest: int
     T0: int
     h: int
-    delta: float
-    averages: int
-    sites: int
-    smoothness: Smoothness
-    rank: int
-    seed: int
-    assumed: list[Likeness]
-    size: float | None
+    delta: float = 1e-6
+    averages: int = 1
+    sites: int = 1
+    smoothness: Smoothness = "high"
+    rank: int = 3
+    signal_to_noise: float | None = None
+    target: TargetLike | None = None
+    runs: int | None = None
+    seed: int = 0
 
-    @classmethod
-    def of(
-        cls,
-        fewest: int,
-        T0: int,
-        h: int,
-        delta: float = 1e-6,
-        averages: int = 1,
-        sites: int = 1,
-        smoothness: Smoothness = "high",
-        rank: int = 3,
-        signal_to_noise: float | None = None,
-        target: TargetLike | None = None,
-        runs: int | None = None,
-        seed: int = 0,
-    ) -> _Setting:
-        """Refuse what makes no sense. Parameters are those of :func:`plan`; ``fewest`` donors are planned for."""
-        if checks.delta("delta", delta) == 0:
+    def __post_init__(self) -> None:
+        if checks.delta("delta", self.delta) == 0:
             raise ParameterError("delta must be above 0 for a Gram release.")
-        checks.whole_number("T0", T0, at_least=2)
-        checks.whole_number("h", h, at_least=1)
-        runs = default_runs(T0 + h) if runs is None else runs
-        if T0 + h > LARGEST_T:
-            raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T0 + h:,}.")
-        most = {
-            "rank": (rank, 100),
-            "runs": (runs, 100_000),
-            "averages": (averages, MOST_AVERAGED),
-            "sites": (sites, fewest),
-        }
-        for name, (value, limit) in most.items():
-            if checks.whole_number(name, value, at_least=1) > limit:
+        checks.whole_number("T0", self.T0, at_least=2)
+        checks.whole_number("h", self.h, at_least=1)
+        T = self.T0 + self.h
+        if T > LARGEST_T:
+            raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T:,}.")
+        most = {"rank": 100, "runs": 100_000, "averages": MOST_AVERAGED, "sites": self.fewest}
+        for name, limit in most.items():
+            value = getattr(self, name)
+            if value is not None and checks.whole_number(name, value, at_least=1) > limit:
                 raise ParameterError(f"{Parameter(name)} must be at most {limit:,}, not {value:,}.")
-        ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
-        if not 1e-6 <= ratio <= 1e6:
+        ratio = self.signal_to_noise
+        if ratio is not None and not 1e-6 <= checks.finite_number("signal_to_noise", ratio, above=0) <= 1e6:
             raise ParameterError(f"{Parameter('signal_to_noise')} must be between 0.000001 and 1,000,000.")
-        checks.whole_number("seed", seed, at_least=0)
-        Kernel.named(smoothness)
-        history = None if target is None else history_of(target)
-        size = None if history is None else usual_change(history)
-        assumed = likely(history, T0 + h, averages, runs, signal_to_noise)
-        return cls(T0, h, delta, averages, sites, smoothness, rank, seed, assumed, size)
+        checks.whole_number("seed", self.seed, at_least=0)
+        Kernel.named(self.smoothness)
+        _ = self._history  # refused before anything is simulated
+
+    @cached_property
+    def _history(self) -> Array | None:
+        return None if self.target is None else history_of(self.target)
 
     def release(self, epsilon: float) -> Rehearsal:
         """Return what releases with a budget."""
@@ -327,9 +317,12 @@ class _Setting:
 
     def panels(self, n: int) -> Iterator[tuple[int, Units, float]]:
         """Yield the number of each simulated panel, the panel, and what its numbers are divided by."""
-        for run, likeness in enumerate(self.assumed):
+        T, history = self.T0 + self.h, self._history
+        size = None if history is None else usual_change(history)
+        runs = default_runs(T) if self.runs is None else self.runs
+        for run, likeness in enumerate(likely(history, T, self.averages, runs, self.signal_to_noise)):
             units = simulated(n, self.T0, self.h, self.averages, self.rank, likeness, [self.seed, run])
-            yield run, units, float(np.std(units.target[: self.T0])) if self.size is None else 1 / self.size
+            yield run, units, float(np.std(units.target[: self.T0])) if size is None else 1 / size
 
     def reached(self, n: int, epsilon: float, column: str, on_progress: Callable[[], None] | None) -> float:
         """Return the typical error, or the smallest effect seen, of one number of donors and budget in calm times."""
@@ -477,15 +470,11 @@ def what_it_takes(
     options
         Of :func:`dpsc.plan`.
     """
-    if (error is None) == (detect is None):
-        raise ParameterError("say either error or detect.")
-    column, wished = ("error", error) if detect is None else ("detectable", detect)
-    checks.finite_number("error" if detect is None else "detect", wished, above=0)
-    assert wished is not None
+    column, wished = _wished(error, detect)
     averages = options.get("averages", 1)
 
     def enough(n: int, T0: int, most: float) -> float:
-        setting = _Setting.of(n, T0, h, **options)
+        setting = _Setting(n, T0, h, **options)
         return smallest(lambda epsilon: setting.reached(n, epsilon, column, on_progress) / wished, most)
 
     here = enough(n, T0, EPSILONS[-1])

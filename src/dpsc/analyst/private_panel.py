@@ -52,12 +52,12 @@ class PrivatePanel(ReleasedPanel):
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, completely or not at all."""
-        panel_file.save(self, Path(path))
+        file_format.write(Path(path), panel_file.dumps(self), unpaid=any(block.unpaid for block in self.blocks))
 
     @classmethod
     def load(cls, path: str | Path) -> PrivatePanel:
         """Read a JSON file and check it."""
-        return panel_file.load(Path(path), cls)
+        return file_format.opened(Path(path), lambda text: panel_file.loads(text, cls))[0]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each unit and period: value, noise and people, for any package that reads panels."""
@@ -109,16 +109,8 @@ class PrivatePanel(ReleasedPanel):
         >>> len(result.weights), result.private
         (8, False)
         """
-        return panel.estimate(
-            self,
-            target,
-            treatment_time,
-            exclude=exclude,
-            level=level,
-            title=title,
-            treatment=Treatment(treatment_end, gap, treated),
-            prices=Prices.of(value_per_unit, cost, currency),
-        )
+        treatment, prices = Treatment(treatment_end, gap, treated), Prices.of(value_per_unit, cost, currency)
+        return panel.estimate(self, target, treatment_time, exclude, level, title, treatment, prices)
 
     def study(
         self,
@@ -150,17 +142,8 @@ class PrivatePanel(ReleasedPanel):
         groups, treatment_ends, gap, treated, value_per_unit, cost, currency
             As in :meth:`dpsc.Release.study`.
         """
-        return panel.study(
-            self,
-            treatment_times,
-            exclude=exclude,
-            weights=weights,
-            groups=groups,
-            level=level,
-            title=title,
-            treatments=Treatments(treatment_ends, gap, treated),
-            prices=Prices.of(value_per_unit, cost, currency),
-        )
+        treatments, prices = Treatments(treatment_ends, gap, treated), Prices.of(value_per_unit, cost, currency)
+        return panel.study(self, treatment_times, exclude, weights, groups, level, title, treatments, prices)
 
     @classmethod
     def join(cls, panels: Iterable[PrivatePanel], *, disjoint: bool = False) -> PrivatePanel:
@@ -234,11 +217,7 @@ def load(path: str | Path) -> Release | Releases | PrivatePanel:
 
 def load_with_hash(path: str | Path) -> tuple[Release | Releases | PrivatePanel, str]:
     """Read a release file of any kind and check it; return also the hash of the file."""
-    text, digest = file_format.read(Path(path))
-    try:
-        return parsed(text), digest
-    except ReleaseError as problem:
-        raise ReleaseError(f"{path}: {problem}") from None
+    return file_format.opened(Path(path), parsed)
 
 
 def parsed(text: str) -> Release | Releases | PrivatePanel:

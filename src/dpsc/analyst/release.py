@@ -66,12 +66,12 @@ class Release(ReleasedMatrix):
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, completely or not at all."""
-        file_format.save(self, Path(path))
+        file_format.write(Path(path), file_format.dumps(self), unpaid=self.unpaid)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a JSON file and check it."""
-        return file_format.load(Path(path), cls)
+        return file_format.opened(Path(path), lambda text: file_format.loads(text, cls))[0]
 
     @staticmethod
     def page_of(path: str | Path, name: str | None = None) -> str:
@@ -80,7 +80,7 @@ class Release(ReleasedMatrix):
         ``name`` is what the page calls it; by default its own name.
         """
         path = Path(path)
-        release, digest = file_format.load_with_hash(path, Release)
+        release, digest = file_format.opened(path, lambda text: file_format.loads(text, Release))
         return describe.page(release, path.name if name is None else name, digest)
 
     @classmethod
@@ -320,17 +320,9 @@ class Release(ReleasedMatrix):
         (['north', 'south'], ['west'], {-2: 2, -1: 2, 0: 2, 1: 2, 2: 2, 3: 1})
         """
         release = self if pool is None else self.of(pool)
+        treatments, prices = Treatments(treatment_ends, gap, treated), Prices.of(value_per_unit, cost, currency)
         return study.study(
-            release,
-            targets,
-            treatment_times,
-            weights=weights,
-            averages=averages,
-            groups=groups,
-            level=level,
-            title=title,
-            treatments=Treatments(treatment_ends, gap, treated),
-            prices=Prices.of(value_per_unit, cost, currency),
+            release, targets, treatment_times, weights, averages, groups, level, title, treatments, prices
         )
 
     def _repr_html_(self) -> str:
@@ -363,10 +355,11 @@ _WHY = {
 
 
 _ANOTHER_WEIGHT = (
-    "these releases of the same donors cannot be combined. They can if they have the same periods and settings (dpsc "
-    "release --settings). Otherwise each donor counts in each file with another weight, because its movement is "
-    "measured over other periods or on another scale, so the files do not estimate the same sums. Use the one file "
-    "that has the periods of the question; combining would gain little (docs/explanation/gram-release.md)."
+    "these releases of the same donors cannot be combined. They can if they have the same periods and were "
+    "made with one settings file (dpsc plan --settings writes it, dpsc release --settings reads it). Otherwise each "
+    "donor counts in each file with another weight, because its movement is measured over other periods or on another "
+    "scale, so the files do not estimate the same sums. Use the one file that has the periods of the question; "
+    "combining would gain little (docs/explanation/gram-release.md)."
 )
 
 

@@ -14,14 +14,14 @@ import pandas as pd
 from dpsc import checks
 from dpsc.analyst.estimate import estimate
 from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
-from dpsc.analyst.targets import Source, as_series, require_order
+from dpsc.analyst.targets import Source, about_unit, as_series, require_order
 from dpsc.answers.effects import Prices
 from dpsc.answers.pooled import group_of_each
 from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import PanelError, ParameterError, ReleaseError
+from dpsc.errors import ReleaseError
 from dpsc.periods import match
-from dpsc.periods.treatment import ALL_EVER_SINCE, Treatment, Treatments
+from dpsc.periods.treatment import Treatments
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import (
     Array,
@@ -30,7 +30,6 @@ from dpsc.types import (
     GroupsLike,
     Integers,
     Label,
-    TargetLike,
     TargetsLike,
     WeightsLike,
     one_thread,
@@ -41,14 +40,13 @@ def study(
     release: ReleasedMatrix,
     targets: TargetsLike,
     treatment_times: DatesLike,
-    *,
-    weights: WeightsLike | None = None,
-    averages: AveragesLike | None = None,
-    groups: GroupsLike | None = None,
-    level: float = 0.95,
-    title: str = "",
-    treatments: Treatments = ALL_EVER_SINCE,
-    prices: Prices | None = None,
+    weights: WeightsLike | None,
+    averages: AveragesLike | None,
+    groups: GroupsLike | None,
+    level: float,
+    title: str,
+    treatments: Treatments,
+    prices: Prices | None,
 ) -> Study:
     """Return the study; :meth:`dpsc.Release.study` says what the arguments mean."""
     if not isinstance(targets, Mapping | pd.DataFrame):
@@ -60,11 +58,15 @@ def study(
         raise ReleaseError("no target has a treatment time.")
     sizes = _averages(list(targets), averages)
     each = treatments.of(treated)
-    results = {
-        name: _answer(release, name, targets[name], date, level, sizes[name], each[name])
-        for name, date in treated.items()
-    }
-    never = {name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)}
+    results: dict[Label, PrivateResult | UnprovenResult] = {}
+    never: dict[Label, pd.Series[float]] = {}  # over the release's periods; those that such a unit lacks are empty
+    for name, date in dates.items():
+        with about_unit(name):
+            if name not in treated:
+                never[name] = match.aligned(as_series(release, targets[name]), release.times)[0]
+                continue
+            how, first = each[name], date if each[name].on is None else None
+            results[name] = estimate(release, targets[name], first, level=level, averages=sizes[name], treatment=how)
     return pooled(release, results, never, weights_of(results, weights, sizes, _NO_SIZES), level, title, prices, groups)
 
 
@@ -168,7 +170,7 @@ class StudyAgain:
     def elsewhere(self, groups: int, seed: int) -> tuple[dict[str, Study], bool]:
         """Ask the same about groups of units that are drawn from the release and are as alike as the study's units."""
         alike = self.uncertainty.correlation
-        shared = np.random.default_rng(seed).normal(size=(groups, self.release.T))
+        shared = np.random.default_rng(seed).normal(size=(groups, len(self.release.times)))
         drawn = {
             name: result.repeats.pseudo_units(groups, (seed, k), shared, alike)
             for k, (name, result) in enumerate(self.results.items())
@@ -203,31 +205,6 @@ def _places(result: Result) -> Integers:
 
 def _reference(release: Source, periods: Integers) -> Array:
     return np.zeros(len(periods)) if release.reference is None else release.reference[periods]
-
-
-def _answer(
-    release: ReleasedMatrix,
-    name: Label,
-    target: TargetLike,
-    date: Label,
-    level: float,
-    averages: int | None,
-    treatment: Treatment,
-) -> PrivateResult | UnprovenResult:
-    """Estimate one unit; what is wrong with it is said with its name."""
-    try:
-        first = date if treatment.on is None else None
-        return estimate(release, target, first, level=level, averages=averages, treatment=treatment)
-    except (PanelError, ParameterError, ReleaseError) as problem:
-        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
-
-
-def _shown(release: ReleasedMatrix, name: Label, target: TargetLike) -> pd.Series[float]:
-    """Return a unit that was never treated over the release's periods; those that it lacks are empty."""
-    try:
-        return match.aligned(as_series(release, target), release.times)[0]
-    except (PanelError, ReleaseError) as problem:
-        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 
 def _uncertainty(result: Result) -> MixtureUncertainty:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +12,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.models import TargetModels
-from dpsc.errors import PanelError, ReleaseError
+from dpsc.errors import PanelError, ParameterError, ReleaseError
 from dpsc.periods import match as matching
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
@@ -37,47 +39,43 @@ class Source(Protocol):
     @property
     def n(self) -> int:
         """The number of donors."""
-        ...
-
-    @property
-    def T(self) -> int:
-        """The number of periods."""
-        ...
 
     @property
     def times(self) -> Times:
         """The periods."""
-        ...
 
     @property
     def outcome(self) -> str:
         """The outcome's name."""
-        ...
 
     @property
     def reference(self) -> Array | None:
         """The path that was subtracted from every donor."""
-        ...
 
     @property
     def scale(self) -> Scale:
         """How much donors move."""
-        ...
 
     @property
     def population(self) -> Population:
         """The donors' population."""
-        ...
 
     @property
     def guarantee(self) -> Guarantee | None:
         """What is promised."""
-        ...
 
     @property
     def no_guarantee(self) -> str:
         """Why nothing is."""
-        ...
+
+
+@contextmanager
+def about_unit(name: Label) -> Iterator[None]:
+    """Say which unit something is about that is wrong."""
+    try:
+        yield
+    except (PanelError, ParameterError, ReleaseError) as problem:
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 
 def require_order(target: Any, treatment_time: Any) -> None:
@@ -118,8 +116,8 @@ def as_series(release: Source, target: TargetLike) -> pd.Series[float]:
     if isinstance(target, dict):
         return as_series(release, pd.Series(target))
     values = to_floats(target, "target")
-    if values.ndim != 1 or not 2 <= len(values) <= release.T:
-        raise ReleaseError(f"target has shape {values.shape}; the release has {release.T} periods.")
+    if values.ndim != 1 or not 2 <= len(values) <= len(release.times):
+        raise ReleaseError(f"target has shape {values.shape}; the release has {len(release.times)} periods.")
     return pd.Series(values, index=release.times[: len(values)])
 
 

@@ -29,8 +29,6 @@ NO_REPORTS: Mapping[str, str] = MappingProxyType({})
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Comparison", "Document", "checked", "of"]
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -130,12 +128,12 @@ class Comparison:
                     [row[name] for row in group], sign=True, like=[row["average effect"] for row in group]
                 )
             ]
-        share = column([row["percent"] for row in self._numbers()], sign=True, decimals=1)
+        share = column([row["percent"] for row in rows], sign=True, decimals=1)
         others = {
             "percent": [text if text == "–" else f"{text}%" for text in share],
-            "p-value": [p_text(row["p-value"]) for row in self._numbers()],
+            "p-value": [p_text(row["p-value"]) for row in rows],
             **({"p-value, adjusted": [p_text(row["adjusted p-value"]) for row in rows]} if self._adjusts else {}),
-            "donors help": [row["donors help"] or "–" for row in self._numbers()],
+            "donors help": [row["donors help"] or "–" for row in rows],
         }
         known = {name: cells for name, cells in others.items() if set(cells) != {"–"}}
         return tables.table({"outcome" if self.adjusted else "answer": self.names} | numbers | known)
@@ -232,13 +230,9 @@ class Comparison:
                 "average effect": document["average_effect"],
                 "from": (document["average_effect_interval"] or [None, None])[0],
                 "to": (document["average_effect_interval"] or [None, None])[1],
-                **dict(
-                    zip(
-                        ("percent", "percent from", "percent to"),
-                        map((document.get("percent") or {}).get, ("effect", "lower", "upper")),
-                        strict=True,
-                    )
-                ),
+                "percent": (document.get("percent") or {}).get("effect"),
+                "percent from": (document.get("percent") or {}).get("lower"),
+                "percent to": (document.get("percent") or {}).get("upper"),
                 "p-value": document.get("p_value"),
                 **({"adjusted p-value": p} if self._adjusts else {}),
                 "donors help": (document.get("verdict") or {}).get("grade"),

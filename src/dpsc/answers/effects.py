@@ -28,23 +28,18 @@ class Uncertainty(Protocol):
     @property
     def kind(self) -> IntervalKind:
         """What its intervals cover."""
-        ...
 
     def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
         """Return the lower and the upper end of what the truth may differ by from the counterfactual."""
-        ...
 
     def below(self, combinations: Array, values: Array) -> Array:
         """Return the chance that the truth without an intervention is below the counterfactual plus a value."""
-        ...
 
     def quantile(self, combinations: Array, chances: Array) -> Array:
         """Return what the truth minus the counterfactual is below with these chances, one for each combination."""
-        ...
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
         """Return the ends of what each period before the intervention may differ by from the fit."""
-        ...
 
 
 class JointLaw(Uncertainty, Protocol):
@@ -52,7 +47,6 @@ class JointLaw(Uncertainty, Protocol):
 
     def together(self, combinations: Array) -> tuple[Array, float]:
         """Return the scale matrix and the degrees of freedom of the Student's t of several combinations together."""
-        ...
 
 
 class Unknown:
@@ -124,7 +118,8 @@ def effects_of(
     without = seen @ counterfactual
     low, high = uncertainty.ends(seen, level, "both")
     below = uncertainty.below(seen, actual - without)
-    share = _percent(actual, np.array([without, without + high, without + low]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = 100 * (actual / np.array([without, without + high, without + low]) - 1)
     share[:, ~(without + low > 0) | (seen < 0).any(axis=1)] = np.nan
     for_effect = uncertainty.kind == "effect"
     effect, part = actual - without, share if for_effect else np.full_like(share, np.nan)
@@ -224,11 +219,6 @@ def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0
     chances = np.array([level / 2, 1 - level / 2, 1 - power, power])
     low, high, weak, strong = uncertainty.quantile(np.tile(average, (4, 1)), chances).tolist()
     return float(max(high - weak, strong - low))
-
-
-def _percent(actual: Array, without: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(100 * (actual / without - 1))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 
 from dpsc import files
 from dpsc.answers import tables, words
-from dpsc.answers import words as parameters
 from dpsc.answers.document import Document
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, GRID, VERMILION
 from dpsc.errors import ParameterError
@@ -133,7 +132,7 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
         "parameters": [
             {"parameter": label, "value": value}
             for (label, _), value in zip(
-                parameters.in_words(document["parameters"]), document["parameters"].values(), strict=True
+                words.in_words(document["parameters"]), document["parameters"].values(), strict=True
             )
         ],
         "guarantee": _guarantee(document, guarantee),

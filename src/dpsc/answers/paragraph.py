@@ -88,8 +88,8 @@ def protection(guarantee: Guarantee | None, reason: str) -> list[str]:
         return [f"The estimate carries no privacy guarantee, it is {mark_of(reason)}: {reason}."]
     who, whose = ("person", "people's") if guarantee.adjacency == REPLACE_PERSON else ("donor", "the donors'")
     factor = words.factor(guarantee.epsilon)
-    at_worst = f"as if everything were told with a probability of {guarantee.delta:g}, and this factor held otherwise"
-    fails = f"; at worst it is {at_worst}" if guarantee.delta > 0 else ""
+    at_worst = f"telling everything with a probability of {guarantee.delta:g}, while this factor holds otherwise"
+    fails = f"; delta is at worst as bad as {at_worst}" if guarantee.delta > 0 else ""
     return [
         f"The estimate uses {whose} records only through a release with differential privacy, epsilon = "
         f"{guarantee.epsilon:g} and delta = {guarantee.delta:g}.",

@@ -30,54 +30,39 @@ class Repeats(Protocol):
     """Asks the same release again, with other choices; costs nothing."""
 
     @property
-    def available(self) -> bool:
-        """Whether there are enough periods for a placebo."""
-        ...
-
-    @property
     def placebo_dates(self) -> list[Any]:
         """Every date at which a placebo is possible."""
-        ...
 
     def placebo(self, treatment_time: Label | None = None, longest: int | None = None) -> Answer:
         """Forecast the untreated periods after an earlier date, at most ``longest`` of them."""
-        ...
 
     def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> Answer:
         """Date the intervention earlier, leave out the last periods before it, or start with a later period."""
-        ...
 
     def pseudo_units(
         self, count: int, seed: int | Sequence[int], shared: Array | None = None, alike: float = 0.0
     ) -> pd.DataFrame:
         """Draw units like the target, one a column, from the release alone; they may share something with others."""
-        ...
 
     def of(self, unit: pd.Series[float]) -> Answer:
         """Ask the same about another unit."""
-        ...
 
     def during(self, phases: tuple[Phase, ...]) -> Repeats:
         """Return what asks about a treatment with these phases."""
-        ...
 
     def others(self) -> Mapping[str, Answer]:
         """Ask the same about each donor, by name, as if it had been treated; nothing where donors are not public."""
-        ...
 
     def without_each(self) -> Mapping[str, Answer]:
         """Ask the same without each donor, by name; nothing where donors are not public."""
-        ...
 
     def pools(self) -> Mapping[str, Answer]:
         """Ask the other pools of segments that are readable, by name; nothing where there are no segments."""
-        ...
 
 
 class NoRepeats:
     """Refuses, because asking again would touch the donors again."""
 
-    available = False
     placebo_dates: ClassVar[list[Any]] = []
 
     def placebo(self, treatment_time: Label | None = None, longest: int | None = None) -> Answer:
@@ -253,7 +238,7 @@ class Trials:
 
 def all_trials(result: Answer, repeats: Repeats, units: int) -> Trials:
     """Return every placebo and every other choice that the release answers for free."""
-    if not repeats.available:
+    if not repeats.placebo_dates:
         return Trials()
     return Trials(
         in_time=placebos_in_time(result, repeats),

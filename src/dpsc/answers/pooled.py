@@ -40,24 +40,19 @@ class StudyRepeats(Protocol):
     @property
     def earliest(self) -> int:
         """How many periods earlier the whole study can be dated; 0 if a unit has too few periods."""
-        ...
 
     @property
     def spread(self) -> float:
         """The standard deviation of the untreated outcome around each unit's level and what donors do on average."""
-        ...
 
     def earlier(self, periods: int, *, as_long: bool = False) -> Pooled:
         """Date every unit's treatment so many periods earlier and forecast as many; if asked no more than it has."""
-        ...
 
     def elsewhere(self, groups: int, seed: int) -> tuple[Mapping[str, Pooled], bool]:
         """Ask the same about groups of as many units without an effect, and say whether they are real units."""
-        ...
 
     def pools(self, level: float) -> Mapping[str, Pooled]:
         """Ask the other pools of segments that are readable, by name; nothing where there are no segments."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

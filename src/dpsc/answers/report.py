@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "report.html"
-BRIEF_IS_A_PAGE = f"{Parameter('brief', True)} makes one page: name a file that ends in .html."
-BRIEF_IS_A_PAGE = f"{Parameter('brief', True)} makes one page: name a file that ends in .html."
-ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
 class Reportable(ABC):
@@ -58,8 +55,8 @@ class Reportable(ABC):
         """Return the answer as plain values; other dates that were tried are in it."""
 
     @abstractmethod
-    def _page(self, document: Document, command: str, brief: bool = False) -> str:
-        """Return the page, or the one that fits on one side, given the answer as plain values."""
+    def _page(self, document: Document, command: str) -> str:
+        """Return the page, given the answer as plain values."""
 
     def plot(
         self,
@@ -196,7 +193,8 @@ class ReportFiles:
 
     def html(self, command: str = "", brief: bool = False) -> bytes:
         """Return the page, with its figures inside; a brief one fits on one side of paper."""
-        page: str = self._answer._page(self.content(), command, brief)
+        answer, content = self._answer, self.content()
+        page: str = _brief(answer, content) if brief else answer._page(content, command)
         return page.encode("utf-8")
 
     def json(self) -> bytes:
@@ -253,7 +251,7 @@ class ReportFiles:
             files.write(path, self.html(command, brief))
             return path
         if brief:
-            raise ParameterError(BRIEF_IS_A_PAGE)
+            raise ParameterError(f"{Parameter('brief', True)} makes one page: name a file that ends in .html.")
         path.mkdir(parents=True, exist_ok=True)
         for name, content in self.folder(command):
             files.write(path / name, content)
@@ -266,9 +264,9 @@ def report(answer: Reportable, path: str | Path, **options: Any) -> Path:
     return answer.report(path, **options)
 
 
-def brief(answer: Answer | Pooled, kind: str, document: Document) -> str:
+def _brief(answer: Any, document: Document) -> str:
     """Return the page for a board: question, answer, one figure, three numbers, and what protects the donors."""
-    drawn = partial(plot.draw, answer, kind, units=document["units"])
+    drawn = partial(plot.draw, answer, answer._pictures[0], units=document["units"])
     return render(
         "brief.html",
         numbers=words.three_numbers(answer.average, document["total"], document["units"], document["level"]),
@@ -343,7 +341,7 @@ class Picture(NamedTuple):
 def image(draw: Callable[..., Axes]) -> Picture:
     """Draw a figure for a page, which says its title and its small print."""
     figures = (plot.figure_of(draw(sheet=plot.Sheet(title="", figsize=(width, None)))) for width in (WIDE, NARROW))
-    return Picture(*(inline_svg(plot.as_bytes(figure, "svg")) for figure in figures))
+    return Picture(*(inline(plot.as_bytes(figure, "svg")) for figure in figures))
 
 
 def render(template: str, **values: Any) -> str:
@@ -351,19 +349,14 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def inline_svg(svg: bytes) -> str:
-    """Return an SVG file as the address of an image that is part of the page."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
-
-
-def inline_png(png: bytes) -> str:
-    """Return a PNG file as the address of an image that is part of the page."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+def inline(image: bytes, kind: Literal["svg+xml", "png"] = "svg+xml") -> str:
+    """Return the content of a file as the address of an image that is part of the page."""
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
 
 
 def card(heading: str, lines: Sequence[str], figure: Figure, mark: str, reason: str) -> str:
     """Return what a notebook shows of an object: a heading, a few sentences, and a figure."""
-    image = inline_png(plot.as_bytes(figure, "png", dpi=144))
+    image = inline(plot.as_bytes(figure, "png", dpi=144), "png")
     return render("card.html", heading=heading, lines=lines, image=image, mark=mark, reason=reason)
 
 

@@ -113,31 +113,7 @@ _A_PERSON: Mapping[str, str] = {
     "21": "conflicts of interest of all authors",
 }
 
-_ANSWERED = frozenset(
-    [
-        "1",
-        "3",
-        "5",
-        "7a",
-        "7b",
-        "7c",
-        "7d",
-        "7e",
-        "7f",
-        "7g",
-        "7h",
-        "8",
-        "9",
-        "10",
-        "12",
-        "13",
-        "14",
-        "15",
-        "16",
-        "18",
-        "19",
-    ]
-)
+_A_PERSON_ALONE = ("2", "4", "11", "17", "20", "21")  # and all of what the target trial would be, 6a to 6h
 
 
 def form(document: Document) -> Form:
@@ -170,7 +146,9 @@ def _cell(known: str | None, to_add: str | None) -> Cell:
 
 def filled_by(item: Item) -> str:
     """Say who fills in an item: the answer, the analyst, or one after the other."""
-    return " and ".join(who for who, items in (("answer", _ANSWERED), ("analyst", _A_PERSON)) if item.number in items)
+    answered = item.number not in _A_PERSON_ALONE and not item.number.startswith("6")
+    who = {"answer": answered, "analyst": item.number in _A_PERSON}
+    return " and ".join(name for name, fills in who.items() if fills)
 
 
 def _of_result(document: Document) -> dict[str, str]:

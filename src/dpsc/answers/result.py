@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self, TypedDict, Unpack, cast
+from typing import Any, ClassVar, Literal, Required, Self, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -41,9 +41,6 @@ from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import Phase, Treatment
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Label, TreatedLike
-
-if TYPE_CHECKING:
-    pass
 
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 MADE_UP = 50  # units without any effect, for reports
@@ -160,10 +157,8 @@ class Result(Answer, Reportable):
         """Return everything as plain values, for programs."""
         return document.of_result(self, replace(self.trials(), others=tuple(dates_tried)), units)
 
-    def _page(self, document: Document, command: str = "", brief: bool = False) -> str:
-        """Return the page of a report, or the one that fits on one side, given everything as plain values."""
-        if brief:
-            return report.brief(self, self._pictures[0], document)
+    def _page(self, document: Document, command: str = "") -> str:
+        """Return the page of a report, given everything as plain values."""
         return report.of_result(self, self.trials(), document, command)
 
     def _tables(self) -> dict[str, tables.TextTable]:

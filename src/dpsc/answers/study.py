@@ -72,10 +72,8 @@ class Study(Pooled, Reportable):
         """Return everything as plain values, for programs."""
         return document.of_study(self, self.trials(), units, dates_tried)
 
-    def _page(self, document: Document, command: str = "", brief: bool = False) -> str:
-        """Return the page of a report, or the one that fits on one side, given everything as plain values."""
-        if brief:
-            return report.brief(self, self._pictures[0], document)
+    def _page(self, document: Document, command: str = "") -> str:
+        """Return the page of a report, given everything as plain values."""
         return report.of_study(self, document, command)
 
     def _table(self) -> pd.DataFrame:

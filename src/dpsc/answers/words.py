@@ -470,8 +470,8 @@ def meaning(guarantee: Guarantee) -> list[str]:
     ]
     if guarantee.delta > 0:
         sentences.append(
-            f"At worst it is as if everything were told with a probability of {guarantee.delta:g} (delta), and the "
-            "factor held otherwise."
+            f"Delta is at worst as bad as telling everything with a probability of {guarantee.delta:g}, while the "
+            "factor holds otherwise."
         )
     sentences.append(
         "The guarantee holds whatever else is known or will become known. It covers only this publication: if "
@@ -566,11 +566,11 @@ _WORDS = {
     "averages": "how many units the target is the average of, as said by whoever asked",
     "sites": "releases that were added up",
     "release": "name of the release, a random number",
-    "noise_scale": "size of the noise on the donors' sums of squares (all donors together: their number)",
+    "noise_scale": "standard deviation of the noise on a sum of squares over donors, to which each adds at most 1",
     "phi": "how much of a period's deviation is expected to last to the next (1: all of it)",
-    "nu": "share of a donor's movement that is taken to last one period only",
+    "nu": "share of a donor's movement that is expected to last one period only",
     "common_directions": "patterns that many donors share and that are larger than the noise",
-    "log_bayes_factor": "evidence that the donors track the target (log of a ratio of chances; above 3 is clear)",
+    "log_bayes_factor": "evidence that the donors track the target (logarithm of the Bayes factor; above 3 is clear)",
     "lambda_": "ridge penalty of the weights, on data in [-1, 1]",
     "row_norm": "largest length that a donor's row may have",
     "epsilon": "privacy budget (epsilon)",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from json import dumps as to_json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from dpsc.custodian.check.check_report import Section
     from dpsc.custodian.check.examine import CustodianExamination
     from dpsc.custodian.check.people import CustodianLook
-    from dpsc.custodian.check.run import Rehearsal
     from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject
 
@@ -61,6 +61,11 @@ class Asked:
     )
     averages: int = option("How many units the target is the average of.", min=1, default=1)
     i_know: IKnow = False
+
+    @property
+    def budget(self) -> JsonObject:
+        """Epsilon and delta, by name."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
 
 
 @command(
@@ -87,8 +92,6 @@ def check(
     Columns that are not named are guessed. Nothing is spent. Exit code: 0 if the donors are ready, 1 if something must
     be corrected first.
     """
-    from dpsc.custodian.check import check_report
-    from dpsc.custodian.check.run import rehearse
     from dpsc.custodian.custody.payer import datasets_here
     from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.donors.missing import BOUNDS
@@ -104,52 +107,78 @@ def check(
         terminal.require_free(out, force)
     if groups.person is not None:
         require_for_people(asdict(knowledge) | {"before": asked.before})
-        _look_at_people(donors, said, table.bounds, groups, asked, out, force, json)
-        return
+    datasets = datasets_here()  # first, so that a broken ledger is told at once
+    if groups.person is None:
+        looked = _at_donors(donors, said, table.bounds, knowledge, asked, datasets or ())
+    else:
+        looked = _at_people(donors, said, table.bounds, groups, asked)
+    seen = looked.seen
+    commands = [] if looked.said is None else _to_run(donors, looked.said, asked.budget, new_ledger=not datasets)
+    sections = [section.rendered(terminal.as_option) for section in looked.sections(commands)]
+    content = _as_json(looked, commands)
+    if out is not None:
+        with terminal.output_file(out, force) as output:
+            text = _page(donors, seen, sections) if out.suffix == ".html" else content
+            files.write(output.place, text, mode=0o600)
+    if json:
+        typer.echo(content)
+    else:
+        _show(donors, seen, sections)
+    if not seen.ready:
+        raise typer.Exit(1)
+
+
+class Looked(NamedTuple):
+    """What was found, what is said of it given the commands to run, and what these say; they are None without any."""
+
+    seen: CustodianExamination | CustodianLook
+    sections: Callable[[list[str]], list[Section]]
+    said: JsonObject | None
+    content: JsonObject
+
+
+def _at_donors(
+    donors: Path,
+    said: TableSpec,
+    bounds: tuple[float, float] | None,
+    knowledge: Knowledge,
+    asked: Asked,
+    datasets: Sequence[str],
+) -> Looked:
+    """Look at donors before a release of them."""
+    from dpsc.custodian.check import check_report
+    from dpsc.custodian.check.run import rehearse
+
     with terminal.passes() as tell:
-        datasets = datasets_here()  # first, so that a broken ledger is told at once
         tell("looking at the donors", 0, None)
         (known,) = knowledge.each(1)
         about: JsonObject = {"before": asked.before, "averages": asked.averages}
         about["on_rows"] = lambda rows: tell("looking at the donors", rows, None)
         made = rehearse(donors, said, asked.epsilon, asked.delta, **known, **about)
-    commands = [] if made.outlook is None else _commands(donors, made, asked, table.bounds, new_ledger=not datasets)
-    parts = check_report.sections(made, commands, datasets or ())
-    sections = [section.rendered(terminal.as_option) for section in parts]
-    if out is not None:
-        with terminal.output_file(out, force) as output:
-            text = _page(donors, made.seen, sections) if out.suffix == ".html" else _as_json(made, commands)
-            files.write(output.place, text, mode=0o600)
-    if json:
-        typer.echo(_as_json(made, commands))
-    else:
-        _show(donors, made.seen, sections)
-    if not made.seen.ready:
-        raise typer.Exit(1)
+    seen, outlook = made.seen, {} if made.outlook is None else asdict(made.outlook) | made.outlook.ranges
+    options = seen.spec.parts() | seen.only_in_rows | asked.budget | made.said
+    options |= _given(periods=seen.fitting, bounds=bounds)
+    examination = asdict(seen) | {
+        "path": str(seen.path),
+        "options": seen.spec.options(),
+        "guessed": [Parameter(name).option for name in seen.guessed],
+        "ready": seen.ready,
+    }
+    content = {"examination": examination | _findings(seen), "outlook": _finite(outlook) or None}
+    sections = partial(check_report.sections, made, datasets=datasets)
+    return Looked(seen, sections, options if outlook else None, content)
 
 
-def _look_at_people(
-    records: Path,
-    said: TableSpec,
-    bounds: tuple[float, float] | None,
-    groups: Groups,
-    asked: Asked,
-    out: Path | None,
-    force: bool,
-    json: bool,
-) -> None:
+def _at_people(
+    records: Path, said: TableSpec, bounds: tuple[float, float] | None, groups: Groups, asked: Asked
+) -> Looked:
     """Look at records of people before a release of their table."""
     from dpsc.custodian.check.people import custodian_look
     from dpsc.custodian.check.people_report import sections
     from dpsc.custodian.custody import panels
-    from dpsc.custodian.custody.payer import datasets_here
     from dpsc.custodian.groups.sources import people_in
 
-    datasets = datasets_here()  # first, so that a broken ledger is told at once
-    budget = {"epsilon": asked.epsilon, "delta": asked.delta}
-    chosen = panels.of_options(
-        said, epsilon=asked.epsilon, delta=asked.delta, bounds=bounds, i_know=asked.i_know, **groups.said()
-    )
+    chosen = panels.of_options(said, **asked.budget, bounds=bounds, i_know=asked.i_know, **groups.said())
     people = people_in(records, said, chosen.units, chosen.periods)
     rule = panels.opened(people, chosen, None)
     (block,) = panels.rehearsed(people, chosen, None).blocks
@@ -158,49 +187,22 @@ def _look_at_people(
         look = custodian_look(people, block, lambda rows: tell("reading records", rows, expected))
     promise = chosen.algorithm.guarantee_for(rule)
     assert promise is not None
-    more = {"bounds": bounds} | groups.said() | budget
-    options: JsonObject = said.parts() | {name: value for name, value in more.items() if value is not None}
-    if look.fitting is not None:
-        options["periods"] = look.fitting
-    commands = _to_run(records, options, budget, new_ledger=not datasets)
-    shown = [section.rendered(terminal.as_option) for section in sections(look, promise, said, commands)]
-    if out is not None:
-        with terminal.output_file(out, force) as output:
-            text = _page(records, look, shown) if out.suffix == ".html" else _people_json(look, commands)
-            files.write(output.place, text, mode=0o600)
-    if json:
-        typer.echo(_people_json(look, commands))
-    else:
-        _show(records, look, shown)
-    if not look.ready:
-        raise typer.Exit(1)
+    options = said.parts() | _given(bounds=bounds) | groups.said() | asked.budget | _given(periods=look.fitting)
+    content = asdict(look) | {"in_cells": look.in_cells.tolist(), "too_few": look.too_few.tolist()}
+    return Looked(look, partial(sections, look, promise, said), options, _finite(content | _findings(look)))
 
 
-def _people_json(look: CustodianLook, commands: list[str]) -> str:
-    """Return everything as JSON."""
-    from dpsc.custodian.check.examine import MARK
-
-    content = asdict(look) | {
-        "in_cells": look.in_cells.tolist(),
-        "too_few": look.too_few.tolist(),
-        "findings": [asdict(finding.rendered(terminal.as_option)) for finding in look.findings],
-    }
-    for name in ("noise", "change"):
-        content[name] = content[name] if math.isfinite(content[name]) else None
-    return to_json({"private": MARK, "ready": look.ready} | content | {"commands": commands, "mark": MARK})
+def _given(**said: object) -> JsonObject:
+    return {name: value for name, value in said.items() if value is not None}
 
 
-def _commands(
-    donors: Path, made: Rehearsal, asked: Asked, bounds: tuple[float, float] | None, *, new_ledger: bool
-) -> list[str]:
-    """Return what to run: a ledger, if there is none, and the release, with gaps for what must be said."""
-    budget = {"epsilon": asked.epsilon, "delta": asked.delta}
-    said: JsonObject = made.seen.spec.parts() | made.seen.only_in_rows | budget | made.said
-    if made.seen.fitting is not None:
-        said["periods"] = made.seen.fitting
-    if bounds is not None:
-        said["bounds"] = bounds
-    return _to_run(donors, said, budget, new_ledger=new_ledger)
+def _findings(seen: CustodianExamination | CustodianLook) -> JsonObject:
+    return {"findings": [asdict(finding.rendered(terminal.as_option)) for finding in seen.findings]}
+
+
+def _finite(content: JsonObject) -> JsonObject:
+    """Return numbers for JSON, which knows no infinity."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in content.items()}
 
 
 def _to_run(data: Path, said: JsonObject, budget: JsonObject, *, new_ledger: bool) -> list[str]:
@@ -215,30 +217,12 @@ def _to_run(data: Path, said: JsonObject, budget: JsonObject, *, new_ledger: boo
     return [checks.command(["dpsc", "ledger", "init", stem], checks.options(budget)), release][not new_ledger :]
 
 
-def _as_json(made: Rehearsal, commands: list[str]) -> str:
+def _as_json(looked: Looked, commands: list[str]) -> str:
     """Return everything as JSON."""
     from dpsc.custodian.check.examine import MARK
 
-    seen, outlook = made.seen, {} if made.outlook is None else asdict(made.outlook) | made.outlook.ranges
-    for name, value in outlook.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            outlook[name] = None
-    examination = asdict(seen) | {
-        "path": str(seen.path),
-        "options": seen.spec.options(),
-        "guessed": [Parameter(name).option for name in seen.guessed],
-        "findings": [asdict(finding.rendered(terminal.as_option)) for finding in seen.findings],
-        "ready": seen.ready,
-    }
-    content = {
-        "private": MARK,
-        "ready": seen.ready,
-        "examination": examination,
-        "outlook": outlook or None,
-        "commands": commands,
-        "mark": MARK,
-    }
-    return to_json(content, default=str)
+    head = {"private": MARK, "ready": looked.seen.ready}
+    return to_json(head | looked.content | {"commands": commands, "mark": MARK}, default=str)
 
 
 def _page(path: Path, seen: CustodianExamination | CustodianLook, sections: list[Section]) -> str:

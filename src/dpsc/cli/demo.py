@@ -262,14 +262,12 @@ def _missed(found: PrivateResult | UnprovenResult, effect: float) -> dict[str, f
     """Return the root mean squared errors of the answer and of forecasts without donors."""
     import numpy as np
 
-    T0 = len(found.target) - len(found.counterfactual)
-    before, truth = found.target.to_numpy()[:T0], found.target.to_numpy()[T0:] - effect
-    slope, level = np.polyfit(np.arange(T0), before, 1)
+    truth = found.observed.to_numpy(dtype=np.float64) - effect
     forecasts = {
-        "from the release": found.counterfactual.to_numpy(),
-        "last value, no donors": before[-1],
-        "mean before, no donors": before.mean(),
-        "straight line, no donors": level + slope * np.arange(T0, T0 + len(truth)),
+        "from the release": found.counterfactual.to_numpy(dtype=np.float64),
+        "last value, no donors": found.baselines["last value"].to_numpy(dtype=np.float64),
+        "mean before, no donors": np.full(len(truth), found.target.iloc[: found.T0].mean()),
+        "straight line, no donors": found.baselines["line"].to_numpy(dtype=np.float64),
     }
     return {name: float(np.sqrt(np.mean((forecast - truth) ** 2))) for name, forecast in forecasts.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as js
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpsc import files
+from dpsc import checks, files
 from dpsc.cli import terminal
 from dpsc.cli.options import (
     A_UNIT,
@@ -172,33 +172,34 @@ def estimate(
 def _of_donors(release: Release, target: Path, question: Question, spec: TableSpec, wishes: Wishes) -> Result | Study:
     """Ask a release of one outcome about one target, or about the units of a table."""
     from dpsc.analyst import ask
+    from dpsc.periods import match
+    from dpsc.tables import reader, target_table
+    from dpsc.tables.formats import in_file
+    from dpsc.tables.spec import UNIT
 
+    release, date = ask.pooled(release, question.pool), question.treatment_time
     if question.unit is None:
-        return ask.one(
-            release,
-            target,
-            question.treatment_time,
-            spec,
-            treated=question.treated_column,
-            averages=question.averages,
-            wishes=wishes,
-            pool=question.pool,
-        )
-    return ask.several(
-        release,
+        several = f" If it is a table of several units, say which column names them: {UNIT}."
+        series, on = reader.series_beside(target, spec, question.treated_column, advice=several)
+        with in_file(target):
+            first = None if date is None else match.typed_period(date, release.times, spec.time_format)
+            said = wishes.for_one(release.times, spec.time_format)
+            return release.estimate(series, first, treated=on, averages=question.averages, **said)
+    found = target_table.read(
         target,
-        question.treatment_time,
         spec,
         start=question.treatment_time_column,
         end=question.treatment_end_column,
         treated=question.treated_column,
         weight=question.weight_column,
-        by_size=question.weight_by_size,
+        averages=question.averages_column,
         group=question.group_column,
-        averages=question.averages_column or question.averages,
-        pool=question.pool,
-        wishes=wishes,
+        start_of_all=date,
     )
+    with in_file(target):
+        if question.averages is not None:
+            found = replace(found, averages=dict.fromkeys(found.series, question.averages))
+        return ask.of_targets(release, found, spec.time_format, wishes, by_size=question.weight_by_size)
 
 
 def _of_outcomes(
@@ -237,6 +238,8 @@ def _of_outcomes(
 def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: TableSpec, wishes: Wishes) -> Result | Study:
     """Ask a panel about a unit, or about all units that a table names."""
     from dpsc.analyst import ask
+    from dpsc.periods import match
+    from dpsc.tables import reader
     from dpsc.tables.formats import in_file
     from dpsc.tables.target_table import treated_units
 
@@ -251,8 +254,15 @@ def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: Table
         raise ParameterError("--pool is for a release of donors with segments; a private panel has none.")
     others = question.exclude or ()
     if question.unit is None:
-        date = str(question.treatment_time)
-        return ask.of_panel(panel, str(target), date, spec, exclude=others, wishes=wishes)
+        date, name = str(question.treatment_time), str(target)
+        said = wishes.for_one(panel.times, spec.time_format)
+        if name not in panel.units and not target.exists():
+            near = checks.did_you_mean(name, panel.units)
+            raise ReleaseError(f"{name!r} is no unit of the panel, and there is no such file.{near}")
+        with nullcontext() if name in panel.units else in_file(target):
+            asked = name if name in panel.units else reader.series(target, spec)
+            first = match.typed_period(date, panel.times, spec.time_format)
+            return panel.estimate(asked, first, exclude=others, **said)
     if question.treatment_time_column is None:
         raise ParameterError(
             "of a private panel, --unit needs --treatment-time-column: when each unit was treated first."
@@ -267,7 +277,7 @@ def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: Table
             group=question.group_column,
         )
         by_size = question.weight_by_size
-        return ask.units_of_panel(panel, found, spec.time_format, by_size=by_size, exclude=others, wishes=wishes)
+        return ask.of_targets(panel, found, spec.time_format, wishes, by_size=by_size, exclude=others)
 
 
 @command("compare", "dpsc compare answer-1 answer-2 -o comparison.html")

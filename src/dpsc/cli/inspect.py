@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from dpsc.checks import printable
 from dpsc.cli import terminal
 from dpsc.cli.options import Force, Json, command, option
 from dpsc.errors import ParameterError, ReleaseError
+
+if TYPE_CHECKING:
+    from dpsc.analyst.private_panel import PrivatePanel
 
 
 @command("inspect", "dpsc inspect patients.dpsc.json", "dpsc inspect panel.dpsc.json --table cells.csv")
@@ -33,7 +36,7 @@ def inspect(
 ) -> None:
     """Show what a release holds and guarantees; costs no budget."""
     from dpsc.analyst.private_panel import PrivatePanel, load_with_hash
-    from dpsc.cli import panels, render
+    from dpsc.cli import render
     from dpsc.release import describe, describe_panel
     from dpsc.release import dossier as papers
 
@@ -47,9 +50,9 @@ def inspect(
     if table is not None:
         if not isinstance(loaded, PrivatePanel):
             raise ParameterError("--table is for panels of people; this release has no cells.")
-        panels.require_table(table)
+        _require_table(table)
         with terminal.output_file(table, force, "--table") as output:
-            panels.write_table(loaded, output.place)
+            _write_table(loaded, output.place)
     say = describe_panel if isinstance(loaded, PrivatePanel) else describe
     if page is not None:
         with terminal.output_file(page, force, "--page") as output:
@@ -65,10 +68,32 @@ def inspect(
         return
     opened = None if dossier is None else dossier / papers.NAMES[0]
     then = "\n".join(f"Open {place}" for place in (page, table, opened) if place is not None)
-    if isinstance(loaded, PrivatePanel):
-        panels.show(loaded, release, digest, json, then)
+    render.show_release(loaded, release, digest, json, then)
+
+
+def _require_table(place: Path) -> None:
+    """Refuse a kind of table that is not written."""
+    from dpsc.answers import excel
+
+    if place.suffix.lower() not in (".csv", ".xlsx"):
+        raise ParameterError(f"--table {place}: write a .csv or an .xlsx file.")
+    if place.suffix.lower() == ".xlsx":
+        excel.require_writer()
+
+
+def _write_table(panel: PrivatePanel, place: Path) -> None:
+    """Write value, noise and people of each cell as CSV or as a workbook, for other programs."""
+    from dpsc.answers import excel
+    from dpsc.periods.dates import period_name
+
+    frame = panel.to_frame()
+    time = str(frame.columns[1])
+    frame = frame.assign(**{time: [period_name(period) for period in frame[time]]})
+    if place.suffix.lower() == ".xlsx":
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        files.write(place, excel.book({"panel": rows}))  # type: ignore[dict-item]
     else:
-        render.show_release(loaded, release, digest, json, then)
+        files.write(place, files.csv_text(frame.columns, frame.itertuples(index=False)))
 
 
 @command("merge", "dpsc merge north.dpsc.json south.dpsc.json --disjoint -o both.dpsc.json")
@@ -84,13 +109,14 @@ def merge(
 ) -> None:
     """Add up releases of different donors, or average those of the same donors; costs no budget.
 
-    All have the same periods and settings: dpsc release --settings. Private panels are put together: other units with
-    other people, or later periods of the same units.
+    All have the same periods and were made with one settings file: dpsc plan --settings writes it, dpsc release
+    --settings reads it. Private panels are put together: other units with other people, or later periods of the same
+    units.
     """
     from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.analyst.release import Release
     from dpsc.analyst.releases import Releases
-    from dpsc.cli import panels, render
+    from dpsc.cli import render
     from dpsc.release.file_format import sha256
 
     terminal.keep_apart(out, *releases)
@@ -109,13 +135,9 @@ def merge(
         if grids:
             if same_donors:
                 raise ReleaseError("--same-donors is for releases of donors; a panel has each period once.")
-            joined = PrivatePanel.join(grids, disjoint=disjoint)
-            joined.save(output.place)
+            made: PrivatePanel | Release = PrivatePanel.join(grids, disjoint=disjoint)
         else:
             donors = [one for one in loaded if isinstance(one, Release)]
-            merged = Release.merge(donors, disjoint=disjoint, same_donors=same_donors)
-            merged.save(output.place)
-    if grids:
-        panels.show(joined, out, sha256(out), json, f"Written to {out}.")
-    else:
-        render.show_release(merged, out, sha256(out), json, f"Written to {out}.")
+            made = Release.merge(donors, disjoint=disjoint, same_donors=same_donors)
+        made.save(output.place)
+    render.show_release(made, out, sha256(out), json, f"Written to {out}.")

@@ -303,7 +303,8 @@ class Payer:
     def account(self) -> terminal.Account:
         """Open the ledger, if there is one."""
         terms = {"partition": self.partition, "purpose": self.purpose}
-        return terminal.Account(self.ledger, self.dataset, **terms, no_ledger=self.no_ledger)
+        stop = terminal.require_not_interrupted
+        return terminal.Account(self.ledger, self.dataset, **terms, no_ledger=self.no_ledger, last_look=stop)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -315,9 +315,8 @@ def plan(
             n = asked.n if agreed.segments is None else [*asked.n, max(1, asked.n[0] // agreed.segments)]
             pilot = None if question.pilot is None else Release.load(question.pilot)
             result = expected(n, *sizes, budgets, asked.delta, pilot=pilot, **options)
-    unit = "standard deviations of the target before the intervention" if history is None else str(history.name)
     if out is not None:
-        _write(out, force, result.table, unit)
+        _write(out, force, result)
     smallest = None if agreed.segments is None else _smallest(asked, agreed, when, knowledge.smoothness, budgets)
     if json:
         more: JsonObject = {}
@@ -327,7 +326,7 @@ def plan(
         more |= {} if rows is None else {"releases": rows}
         more |= {} if smallest is None else {"segments": smallest}
         more |= {} if place is None else {"settings": str(place)}
-        typer.echo(js.dumps({"unit": unit, "table": result.table.to_dict("records"), **more}, allow_nan=False))
+        typer.echo(js.dumps({"unit": result.unit, "table": result.table.to_dict("records"), **more}, allow_nan=False))
         return
     if taking is not None:
         _show_ways(taking, _wish(question, wished))
@@ -338,9 +337,9 @@ def plan(
     if smallest is not None:
         _show_segments(smallest, asked.n[0], agreed.segments or 1)
     if rows is None:
-        _show(result.table, unit, question.pilot is not None)
+        _show(result, question.pilot is not None)
     else:
-        _show_releases(rows, (budgets[0], asked.delta), unit)
+        _show_releases(rows, (budgets[0], asked.delta), result.unit)
     if place is not None:
         terminal.console().print(f"\nSettings for all sites are in {place}", soft_wrap=True)
     if out is not None:
@@ -517,25 +516,26 @@ def _settings(
     )
 
 
-def _write(out: Path, force: bool, table: pd.DataFrame, unit: str) -> None:
+def _write(out: Path, force: bool, expected: Plan) -> None:
     """Write the curves and the table."""
     from dpsc.answers import figures as plot
     from dpsc.answers.figures.plan import plan_curves
 
     with terminal.output_folder(out, force) as output, terminal.working("drawing"):
-        figure = plot.figure_of(plan_curves(table, unit, plot.Sheet()))
+        table = expected.table
+        figure = plot.figure_of(plan_curves(table, expected.unit, plot.Sheet()))
         text = files.csv_text(table.columns, table.itertuples(index=False, name=None))
         files.write(output.place / "plan.csv", text)
         for kind in ("png", "svg"):
             files.write(output.place / f"plan.{kind}", plot.as_bytes(figure, kind))
 
 
-def _show(table: pd.DataFrame, unit: str, pilot: bool) -> None:
+def _show(expected: Plan, pilot: bool) -> None:
     """Print one row per number of donors and budget, in plain words."""
     from dpsc.answers.words import number
 
-    heads = ["donors", "ε", "attacker\nguesses right"]
-    shown = _grid(f"What to expect ({unit})", heads, ["smallest effect\nseen", "error", "error\nin a shock"])
+    table, heads = expected.table, ["donors", "ε", "attacker\nguesses right"]
+    shown = _grid(f"What to expect ({expected.unit})", heads, ["smallest effect\nseen", "error", "error\nin a shock"])
     for row, *cells in zip(table.itertuples(), *(_ranges(table, name) for name in _EACH), strict=True):
         shown.add_row(f"{row.n:,}", f"{row.epsilon:g}", _right(row.guess), *cells)
     without = ", ".join(
@@ -634,7 +634,7 @@ def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], un
     shown = _grid(title, ["releases", "ε of each"], ["smallest effect\nseen", "error", "error\nin a shock"])
     table = pd.DataFrame(rows)
     for row, *cells in zip(rows, *(_ranges(table, name) for name in _EACH), strict=True):
-        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:.3g}", *cells)
+        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:g}", *cells)
     told = (
         "Ranges hold what comes in about 8 of 10 cases. The ε of each is what the ledger's own accounting allows. One "
         "release answers any number of questions; only "

@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     from dpsc.analyst.private_panel import PrivatePanel
     from dpsc.analyst.release import Release
     from dpsc.analyst.releases import Releases
+    from dpsc.custodian.custody.panels import PanelChoices
     from dpsc.custodian.custody.steps import Choices, SeveralChoices
     from dpsc.custodian.gram.algorithm import CustodianSum
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.sources import FileDonors
+    from dpsc.custodian.groups.people_files import FilePeople
+    from dpsc.privacy.guarantee import Guarantee
     from dpsc.tables.spec import TableSpec
-    from dpsc.types import JsonObject
+    from dpsc.types import JsonObject, Times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +115,65 @@ class How:
     json: Json = False
 
 
+@dataclass(frozen=True)
+class Task:
+    """One release on its way: what is read and was asked, who pays, and where its page goes."""
+
+    rows: Path
+    asked: Asked
+    how: How
+    account: terminal.Account
+    page: Path | None
+
+    def keep_apart(self, *inputs: Path | None) -> None:
+        """Refuse to write over what is read."""
+        for place in (self.asked.out, self.page):
+            terminal.keep_apart(place, self.rows, *inputs, *self.account.files)
+
+    def require_free(self) -> None:
+        """Refuse places that are taken."""
+        for place in (self.asked.out, self.page):
+            if place is not None:
+                terminal.require_free(place, self.how.force)
+
+    def done(self, made: Release | Releases | PrivatePanel, what: str, read_with: str | None) -> None:
+        """Write the page beside a release, and say what was made of which rows and what it cost."""
+        from dpsc.cli import render
+        from dpsc.release.file_format import sha256
+
+        out = self.asked.out
+        digest = sha256(out)
+        page = _page(made, out, self.page, digest)
+        told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+        safe = f"Written to {out}{told}. It is safe to share; the {what} stay with you."
+        render.show_release(made, out, digest, self.how.json, safe, page=None if page is None else str(page))
+        if read_with is not None:
+            typer.echo(f"\n{self.rows} was read with {read_with}.", err=True)
+        self.account.tell()
+
+    def rehearsed(self, told: JsonObject, promise: Guarantee | None) -> None:
+        """Say what a release would be, what it would cost, and where it would be written."""
+        booking, out, page = self.account.would_cost(promise), self.asked.out, self.page
+        if self.how.json:
+            terminal.print_json(told | {"booking": booking, "file": str(out), "page": page and str(page)})
+            return
+        donors = "donors" in told
+        rows, what = ("donor", f"{told['donors']:,} donors") if donors else ("record", f"{told['units']} units")
+        screen = terminal.console()
+        head = f"DRY RUN: every {rows} was read; no noise was drawn, nothing was booked or written."
+        screen.print(head, style="bold")
+        and_page = "" if page is None else f", with {page} for whoever receives it"
+        for line in (
+            f"{what}, {told['periods']} periods from {told['first_period']} to {told['last_period']}",
+            *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
+            f"would promise: {told['guarantee']}",
+            *_noise(told),
+            *booking,
+            f"would be written to {out}{and_page}",
+        ):
+            screen.print(f"  {line}", soft_wrap=True)
+
+
 @command(
     "release",
     "dpsc release patients.csv --unit patient --time month --outcome cost --periods 2021-01..2023-12 "
@@ -132,10 +194,8 @@ def release(
     payer: Payer,
 ) -> None:
     """Turn donors, or records of people in groups, into one small private file; spends budget."""
-    from dpsc.cli import render
     from dpsc.custodian.custody import steps
     from dpsc.custodian.gram.sources import donors_in
-    from dpsc.release.file_format import sha256
 
     steps.require_reasonable(asked.epsilon, how.i_know)
     printable("provenance", how.provenance)
@@ -147,11 +207,8 @@ def release(
         return
     if asked.append is not None:
         raise ParameterError(f"{Parameter('append')} belongs to {Parameter('person')}, the column that names people.")
-    out = asked.out
-    account = payer.account()
-    page = asked.page(how.no_page)
-    for place in (out, page):
-        terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
+    task = Task(donors, asked, how, payer.account(), asked.page(how.no_page))
+    task.keep_apart(knowledge.reference, knowledge.like, asked.settings)
     specs = [segments.spec(groups.spec(spec)) for spec in table.specs(unit)]
     asked.require_one_outcome(specs, table)
     each, sources = {}, {}
@@ -179,31 +236,21 @@ def release(
     source, several = next(iter(sources.values())), None
     if len(each) > 1:
         several = steps.SeveralChoices.of(each, asked.share)
-    for place in (out, page):
-        if place is not None:
-            terminal.require_free(place, how.force)
+    task.require_free()
     if how.dry_run:
         parts = each if several is None else several.parts
         rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
         terminal.tell_the_custodian(f"the table was {source.files.how}")
-        promise = chosen.promise if several is None else several.promise
-        cost = {"guarantee": str(promise), "booking": account.would_cost(promise)}
-        tried = rehearsed[0] | cost | {"file": str(out), "page": page and str(page)}
+        promise = chosen.algorithm.guarantee if several is None else several.promise
+        tried = rehearsed[0] | {"guarantee": str(promise)}
         if several is not None:
             own = [{name: one[name] for name in ("guarantee", "noise_share")} for one in rehearsed]
             tried |= {"outcomes": dict(zip(parts, own, strict=True))}
-        terminal.print_json(tried) if how.json else _show_dry_run(tried)
+        task.rehearsed(tried, promise)
         return
-    account.require_ledger()
-    made = _made(sources, several or chosen, account, out, how, knowledge.reference or asked.settings)
-    digest = sha256(out)
-    page = _page(made, out, page, digest)
-    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    safe = f"Written to {out}{told}. It is safe to share; the donors stay with you."
-    render.show_release(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if source.files.as_understood is not None:
-        typer.echo(f"\n{donors} was read with {source.files.as_understood}.", err=True)
-    account.tell()
+    task.account.require_ledger()
+    made = _made(sources, several or chosen, task, knowledge.reference or asked.settings)
+    task.done(made, "donors", source.files.table.as_understood)
     if how.custodian_notes:
         _tell_the_custodian(source.files.custodian_units_alike())
 
@@ -220,10 +267,8 @@ def _of_people(
 ) -> None:
     """Turn records of people into a private table of units and periods."""
     from dpsc.analyst.private_panel import PrivatePanel
-    from dpsc.cli import panels
     from dpsc.custodian.custody import panels as steps
     from dpsc.custodian.groups.sources import people_in
-    from dpsc.release.file_format import sha256
 
     require_for_people(asdict(knowledge) | {"settings": asked.settings, "share": asked.share, "exclude": how.exclude})
     if len(table.outcome or ()) > 1:
@@ -231,11 +276,9 @@ def _of_people(
             "a panel of people has one outcome: release each in a file of its own, with its share of the budget."
         )
     require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
-    account = payer.account()
-    out, page = asked.out, asked.page(how.no_page)
-    for place in (out, page):
-        terminal.keep_apart(place, records, *account.files)
-    terminal.keep_apart(page, asked.append)
+    task = Task(records, asked, how, payer.account(), asked.page(how.no_page))
+    task.keep_apart()
+    terminal.keep_apart(task.page, asked.append)
     grown = None if asked.append is None else PrivatePanel.load(asked.append)
     said = groups.spec(table.spec(unit))
     chosen = steps.of_options(
@@ -256,39 +299,30 @@ def _of_people(
         scheduler=how.scheduler,
         workers=how.workers,
     )
-    for place in (out, page):
-        if place is not None:
-            terminal.require_free(place, how.force)
-    steps.opened(people, chosen, account.payer)
+    task.require_free()
+    steps.opened(people, chosen, task.account.payer)
     if how.dry_run:
-        rehearsed = panels.rehearsed(people, chosen, account) | {"file": str(out), "page": page and str(page)}
-        terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
+        task.rehearsed(*_dry_run_of_people(people, chosen, task.account.payer))
         return
-    account.require_ledger()
-    with terminal.output_file(out, how.force) as output:
+    task.account.require_ledger()
+    with terminal.output_file(asked.out, how.force) as output:
         with terminal.passes() as tell:
             summed = chosen.algorithm.custodian_sum(people, on_progress=tell)
-        made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
-    digest = sha256(out)
-    page = _page(made, out, page, digest)
-    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    safe = f"Written to {out}{told}. It is safe to share; the records stay with you."
-    panels.show(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if people.files.as_understood is not None:
-        typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
-    account.tell()
+        where = asked.out, output.place, output.finish
+        made = steps.booked(summed, chosen, task.account, where, provenance=how.provenance)
+    task.done(made, "records", people.table.as_understood)
 
 
 def _made(
     donors: Mapping[str, FileDonors | DaskDonors],
     chosen: Choices | SeveralChoices,
-    account: terminal.Account,
-    out: Path,
-    how: How,
+    task: Task,
     reference: Path | None,
 ) -> Release | Releases:
     """Add up the donors, book what the release costs, make it and write it."""
     from dpsc.custodian.custody import steps
+
+    out, how = task.asked.out, task.how
 
     def add_up(name: str, source: FileDonors | DaskDonors, part: Choices) -> CustodianSum:
         of_several = f" ({name})" if len(donors) > 1 else ""
@@ -301,12 +335,12 @@ def _made(
             return steps.added_up(source, part, tell, i_know=how.i_know)
 
     with terminal.output_file(out, how.force) as output:
-        where = account, out, output.place, output.finish
+        where = task.account, (out, output.place, output.finish)
         said: JsonObject = {"n_is_public": not how.exclude, "provenance": how.provenance}
         if isinstance(chosen, steps.SeveralChoices):
-            return steps.booked(steps.each_added_up(donors, chosen, add_up), chosen, *where, **said)
+            return chosen.booked(steps.each_added_up(donors, chosen, add_up), *where, **said)
         ((name, source),) = donors.items()
-        return steps.booked(add_up(name, source, chosen), chosen, *where, **said)
+        return chosen.booked(add_up(name, source, chosen), *where, **said)
 
 
 def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
@@ -317,11 +351,8 @@ def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None,
         from dpsc.analyst.private_panel import PrivatePanel
         from dpsc.release import describe, describe_panel
 
-        if isinstance(made, PrivatePanel):
-            text = describe_panel.page(made, out.name, digest)
-        else:
-            text = describe.page(made, out.name, digest)
-        files.write(page, text)
+        say = describe_panel if isinstance(made, PrivatePanel) else describe
+        files.write(page, say.page(made, out.name, digest))
     except Exception:
         typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
         return None
@@ -334,7 +365,6 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     The scale, for which a release may count donors with noise, is left out.
     """
     from dpsc.custodian.custody.steps import require_small_delta, require_worth_having
-    from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm
     with terminal.passes() as tell, donors.files.watched(tell):
@@ -349,33 +379,64 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     return {
         "dry_run": True,
         "donors": n,
-        "periods": T,
-        "first_period": period_name(summed.times[0]),
-        "last_period": period_name(summed.times[-1]),
+        **_span(summed.times),
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
-        "read_with": donors.files.as_understood,
+        "read_with": donors.files.table.as_understood,
     }
 
 
-def _show_dry_run(told: JsonObject) -> None:
+def _dry_run_of_people(
+    people: FilePeople, chosen: PanelChoices, payer: str | None
+) -> tuple[JsonObject, Guarantee | None]:
+    """Do the same with people, but for noise; return public numbers, and what the release would promise."""
+    from dpsc.custodian.custody import panels
+    from dpsc.release.describe_panel import enough_people
+
+    algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, payer).blocks
+    with terminal.passes() as tell:
+        summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_progress=tell)
+    misfit = panels.custodian_misfit_of(summed)
+    terminal.tell_the_custodian(misfit and misfit.note)
+    terminal.tell_the_custodian(f"the table was {people.how}")
+    promise = algorithm.guarantee_for(block.rule)
+    return {
+        "dry_run": True,
+        "statistic": block.rule.statistic,
+        "units": len(block.units),
+        **_span(block.times),
+        "guarantee": str(promise),
+        "noise_of_a_sum": block.deviation * block.rule.part,
+        "noise_may_be_less": block.lengths is not None,
+        "enough_people": enough_people(block) if block.rule.counts_people else None,
+        "read_with": people.table.as_understood,
+    }, promise
+
+
+def _span(times: Times) -> JsonObject:
+    from dpsc.periods.dates import period_name
+
+    return {"periods": len(times), "first_period": period_name(times[0]), "last_period": period_name(times[-1])}
+
+
+def _noise(told: JsonObject) -> list[str]:
+    """Say how large the noise would be, of each outcome or in each cell."""
+    from dpsc.answers.words import number
     from dpsc.release.describe import noise_of
 
-    screen = terminal.console()
-    screen.print("DRY RUN: every donor was read; no noise was drawn, nothing was booked or written.", style="bold")
-    n, periods = told["donors"], f"{told['periods']} periods from {told['first_period']} to {told['last_period']}"
-    lines = [f"{n:,} donors, {periods}"]
-    lines += [] if told["read_with"] is None else [f"read with {told['read_with']}"]
-    lines += [f"would promise: {told['guarantee']}"]
-    if "outcomes" in told:
-        for name, own in told["outcomes"].items():
+    if "donors" in told:
+        n, lines = told["donors"], []
+        for name, own in told.get("outcomes", {}).items():
             lines += [f"{name} alone: {own['guarantee']}", f"{name}, noise: {noise_of(own['noise_share'], n)}"]
-    else:
-        lines += [f"noise: {noise_of(told['noise_share'], n)}"]
-    and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
-    lines += [*told["booking"], f"would be written to {told['file']}{and_page}"]
-    for line in lines:
-        screen.print(f"  {line}", soft_wrap=True)
+        return lines or [f"noise: {noise_of(told['noise_share'], n)}"]
+    noise = number(float(f"{told['noise_of_a_sum']:.2g}"))
+    said = f"{'at most ' if told['noise_may_be_less'] else ''}a standard deviation of {noise} in "
+    if told["enough_people"] is None:
+        return [f"noise: {said}every cell"]
+    return [
+        f"noise: {said}a cell's sum, divided by its people for the {told['statistic']}; cells with fewer than about "
+        f"{told['enough_people']:,} people would be missing"
+    ]
 
 
 def _tell_the_custodian(units_alike: int) -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpsc import files
+from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.analyst.release import Release
 from dpsc.analyst.releases import Releases
 from dpsc.answers import document, excel, tables
@@ -50,6 +51,7 @@ from dpsc.errors import ParameterError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release import describe as release_words
+from dpsc.release import describe_panel as panel_words
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import JsonObject
 
@@ -197,12 +199,46 @@ def _with_interval(result: Result) -> str:
 
 
 def show_release(
-    release: Release | Releases, path: Path, digest: str, as_json: bool = False, then: str = "", **more: str | None
+    release: Release | Releases | PrivatePanel,
+    path: Path,
+    digest: str,
+    as_json: bool = False,
+    then: str = "",
+    **more: str | None,
 ) -> None:
     """Print what is in the release in a file, what it guarantees, how noisy it is, and the file's hash."""
     if as_json:
         terminal.print_json(release_json(release, path, digest) | more)
         return
+    for title, told in _panel(release, path) if isinstance(release, PrivatePanel) else _parts(release, path):
+        table = Table(title=title, title_justify="left", show_header=False, show_edge=False)
+        for name, value in told.items():
+            table.add_row(Text(name, "dim"), Text(value))
+        terminal.console().print(table)
+    terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
+    if then:
+        terminal.console().print(f"\n{then}", soft_wrap=True)
+
+
+def _panel(panel: PrivatePanel, path: Path) -> list[tuple[str, dict[str, str]]]:
+    told = {
+        "outcome": panel.outcome,
+        "value": panel_words.statistic(panel),
+        "units": panel_words.units(panel),
+        "periods": panel_words.periods(panel),
+        "guarantee": panel_words.promise(panel),
+        "noise": panel_words.noise(panel),
+        "missing": panel_words.too_few(panel),
+        "bounding": panel_words.bounding(panel),
+        "provenance": "; ".join(dict.fromkeys(b.provenance for b in panel.blocks if b.provenance)) or "–",
+        "made": f"by {panel_words.made(panel)}",
+        "identity": ", ".join(panel.identities) or "–",
+    }
+    return [(str(path), told)]
+
+
+def _parts(release: Release | Releases, path: Path) -> list[tuple[str, dict[str, str]]]:
+    """Return what is said of a release; of several outcomes, first of all and then of each."""
     parts = release_words.parts_of(release)
     first = parts[0]
     promise = f"none: {first.no_guarantee}" if release.guarantee is None else str(release.guarantee)
@@ -213,18 +249,9 @@ def show_release(
         "identity": ", ".join(first.identities),
     }
     if len(parts) == 1:
-        shown = [(str(path), {"outcome": first.outcome} | about | _own(first) | made)]
-    else:
-        shown = [(str(path), {"outcomes": release_words.outcomes(release)} | about | made)]
-        shown += [(part.outcome, _alone(part) | _own(part)) for part in parts]
-    for title, told in shown:
-        table = Table(title=title, title_justify="left", show_header=False, show_edge=False)
-        for name, value in told.items():
-            table.add_row(Text(name, "dim"), Text(value))
-        terminal.console().print(table)
-    terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
-    if then:
-        terminal.console().print(f"\n{then}", soft_wrap=True)
+        return [(str(path), {"outcome": first.outcome} | about | _own(first) | made)]
+    shown = [(str(path), {"outcomes": release_words.outcomes(release)} | about | made)]
+    return shown + [(part.outcome, _alone(part) | _own(part)) for part in parts]
 
 
 def _own(release: ReleasedMatrix) -> dict[str, str]:
@@ -247,9 +274,11 @@ def _alone(release: ReleasedMatrix) -> dict[str, str]:
     return {} if promise is None else {"alone": f"epsilon {promise.epsilon:.3g}, delta {promise.delta:g}"}
 
 
-def release_json(release: Release | Releases, path: Path, digest: str) -> JsonObject:
+def release_json(release: Release | Releases | PrivatePanel, path: Path, digest: str) -> JsonObject:
     """Return what is public about the release in a file, for programs."""
     file = {"file": str(path), "sha256": digest}
+    if isinstance(release, PrivatePanel):
+        return file | panel_words.to_json(release)
     if isinstance(release, Releases):
         together = {"guarantee": guarantee_json(release.guarantee), "donors": release.parts[0].n}
         return file | together | {"outcomes": [_outcome_json(part) for part in release.parts]}

@@ -331,9 +331,6 @@ class Account(payer.Account):
         if self.entry is not None:
             typer.echo("\n" + "\n".join(self.told()), err=True)
 
-    def _last_look(self) -> None:
-        require_not_interrupted()
-
     def _one_of(self, ledger: Ledger, names: Sequence[str]) -> str:
         if not _is_terminal():
             return super()._one_of(ledger, names)

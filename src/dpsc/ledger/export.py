@@ -9,11 +9,10 @@ from dataclasses import asdict
 from dpsc import files
 from dpsc.ledger import schema
 from dpsc.ledger.book import Ledger
-from dpsc.ledger.budget import Budget
 from dpsc.ledger.chain import START
 from dpsc.ledger.contents import to_use
 from dpsc.ledger.history import Balance
-from dpsc.ledger.records import DataSet, Entry
+from dpsc.ledger.records import Entry
 from dpsc.types import JsonObject
 
 _ASKED = ("number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta")
@@ -59,13 +58,6 @@ def entry_to_json(entry: Entry) -> JsonObject:
     return plain | {"guarantee": plain.pop("promise")}
 
 
-def dataset_to_json(dataset: DataSet) -> JsonObject:
-    """Return a data set as plain values."""
-    plain = dict(vars(dataset))
-    budget: Budget = plain.pop("budget")
-    return {**plain, "pure": budget.pure, "other": list(budget.other), "fingerprint": dataset.fingerprint}
-
-
 def _to_use(entries: Sequence[Entry]) -> set[int]:
     names = {entry.dataset for entry in entries}
     return {each.number for name in names for each in to_use([entry for entry in entries if entry.dataset == name])}
@@ -73,9 +65,12 @@ def _to_use(entries: Sequence[Entry]) -> set[int]:
 
 def balance_to_json(balance: Balance, entries: Sequence[Entry]) -> JsonObject:
     """Return a balance, and the releases of the data set whose files are known, as plain values."""
-    use = _to_use(entries)
+    known, use = balance.dataset, _to_use(entries)
     return {
-        **dataset_to_json(balance.dataset),
+        **{name: value for name, value in vars(known).items() if name != "budget"},
+        "pure": known.budget.pure,
+        "other": list(known.budget.other),
+        "fingerprint": known.fingerprint,
         "spent": balance.spent,
         "share": balance.share,
         "remaining": balance.remaining,

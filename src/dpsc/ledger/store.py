@@ -54,6 +54,7 @@ class Store:
 
     def __init__(self, address: Address, *, create: bool, patience: float) -> None:
         self.address, self.patience = address, patience
+        self._one_wait = min(patience / 2, 5.0)  # seconds
         self._engine = self._make_engine()
         self._checked = History()
         self._seen = BEGINNING
@@ -163,7 +164,7 @@ class Store:
                     with connection.begin():
                         if write and self.address.path is None:
                             connection.execute(text("SET LOCAL synchronous_commit = on"))
-                            connection.execute(text(f"SET LOCAL lock_timeout = {self._one_wait_ms()}"))
+                            connection.execute(text(f"SET LOCAL lock_timeout = {max(1, int(1000 * self._one_wait))}"))
                             connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))  # no trigger waits for the commit
                         if self.address.path is None:
                             schema.require_one_ledger(connection)
@@ -178,9 +179,6 @@ class Store:
                     ) from None
                 time.sleep(min(pause * (1 + os.getpid() % 8 / 8), max(0.0, give_up - time.monotonic())))
                 pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _one_wait_ms(self) -> int:
-        return max(1, int(1000 * min(self.patience / 2, 5.0)))
 
     def _explained(self, problem: SQLAlchemyError) -> LedgerError:
         """Return our error for a database error: its first line, no statement, no password."""
@@ -214,7 +212,7 @@ class Store:
         def connect() -> sqlite3.Connection:
             # mode=rw: opening never makes a file. isolation_level=None: BEGIN is ours, below.
             uri = f"file:{quote(path)}?mode=rw"
-            return sqlite3.connect(uri, uri=True, timeout=min(self.patience / 2, 5.0), isolation_level=None)
+            return sqlite3.connect(uri, uri=True, timeout=self._one_wait, isolation_level=None)
 
         engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
 

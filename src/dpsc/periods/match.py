@@ -31,8 +31,6 @@ class Match:
         Given periods that are earlier than the first, and later than the last.
     between : list of str
         Given periods that the calendar leaves out: its holes, and weekends among working days.
-    absent : array
-        Positions of the periods that are not given.
     notes : tuple of str
         What was left out, in words.
     """
@@ -41,7 +39,6 @@ class Match:
     before: list[str]
     after: list[str]
     between: list[str]
-    absent: Positions
     notes: tuple[str, ...] = ()
 
 
@@ -78,8 +75,8 @@ def matched(
     --------
     >>> months = calendar.calendar(["2022-02", "2022-03", "2022-04"])
     >>> fit = matched(pd.to_datetime(["2022-01-31", "2022-02-28", "2022-03-31"]), months)
-    >>> fit.positions.tolist(), fit.before, fit.absent.tolist()
-    ([-1, 0, 1], ['2022-01'], [2])
+    >>> fit.positions.tolist(), fit.before
+    ([-1, 0, 1], ['2022-01'])
     """
     own, known = calendar.recognised(given, time_format=time_format)
     own = plain(own)
@@ -108,8 +105,7 @@ def matched(
     for why, names in left_out.items():
         if names:
             notes.append(f"the {what}'s {listed(names)}, {why}, {'is' if len(names) == 1 else 'are'} left out")
-    absent = np.setdiff1d(np.arange(len(index)), positions)
-    return Match(positions, before, after, between, absent, tuple(notes))
+    return Match(positions, before, after, between, tuple(notes))
 
 
 def aligned(series: pd.Series[float], index: Times, **options: Any) -> tuple[pd.Series[float], Match]:
@@ -124,22 +120,22 @@ def aligned(series: pd.Series[float], index: Times, **options: Any) -> tuple[pd.
     return pd.Series(values, index=index, name=series.name), match
 
 
-def require_complete(before: pd.Series[float], what: str = "target") -> None:
+def require_complete(before: pd.Series[float]) -> None:
     """Refuse a series that has no finite value in a period before the intervention; name up to three such periods."""
     holes = _without_number(before)
     if holes:
         plural = "period" if len(holes) == 1 else "periods"
         raise PanelError(
-            f"{what} has no number in {plural} {listed(holes)}, before the intervention: fill in what is missing."
+            f"target has no number in {plural} {listed(holes)}, before the intervention: fill in what is missing."
         )
 
 
-def incomplete(after: pd.Series[float], what: str = "target") -> list[str]:
+def incomplete(after: pd.Series[float]) -> list[str]:
     """Say which periods from the intervention on have no number; nothing if none has one, which the answer says."""
     holes = _without_number(after)
     if not holes or len(holes) == len(after):
         return []
-    return [f"the {what} has no number in {listed(holes)}: no effect is counted there"]
+    return [f"the target has no number in {listed(holes)}: no effect is counted there"]
 
 
 def _without_number(series: pd.Series[float]) -> list[str]:

@@ -150,4 +150,4 @@ class Treatments:
         return {name: Treatment(None if is_missing(end) else end, self.gap) for name, end in ends.items()}
 
 
-EVER_SINCE, ALL_EVER_SINCE = Treatment(), Treatments()
+EVER_SINCE = Treatment()

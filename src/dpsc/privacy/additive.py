@@ -138,11 +138,6 @@ def _standard_draws(law: Law, dimension: int, ambient: int) -> Array:
     return np.asarray(used * (source.gammas(ambient, (runs,)) / length)[:, np.newaxis])
 
 
-def zero_noise(dimension: int) -> NoiseLaw:
-    """Return the law of no noise, for a quantity that no donor can move."""
-    return NoiseLaw("gaussian", 0.0, dimension)
-
-
 def divide(epsilon: float, delta: float, split: float) -> tuple[StepBudget, StepBudget]:
     """Return the budgets of two additive steps; ``split`` is the first one's share.
 

@@ -109,6 +109,15 @@ class Guarantee:
         )
 
 
+def promised(
+    epsilon: float, delta: float, seed: int | None, *, basis: str, loss: Loss, adjacency: str = REPLACE_ONE
+) -> Guarantee | None:
+    """Return what an algorithm with exact arithmetic will promise; None if its noise comes from a seed."""
+    if seed is not None:
+        return None
+    return Guarantee(epsilon, delta, adjacency=adjacency, arithmetic="exact", basis=basis, loss=loss)
+
+
 def composed(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return what several releases from the same donors, or people, promise together; see ``+``."""
     first = guarantees[0]

@@ -197,7 +197,7 @@ def _of_panel(panel: ReleasedPanel) -> About:
         composition=composition,
         made=describe_panel.made(panel),
         same_version={block.made_by for block in panel.blocks} == {f"dpsc {__version__}"},
-        provenance=list(dict.fromkeys(block.provenance for block in panel.blocks if block.provenance)),
+        provenance=panel.provenances,
         datasets=panel.datasets,
         identities=panel.identities,
         not_shown=verify.PANEL_NOT_SHOWN,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -90,7 +90,8 @@ def noise_of(share: float, n: int) -> str:
     if share >= 1:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
-    return f"as large as the sum of {count} donors who all move in the same way ({share:.1%} of the {n:,} donors)"
+    part = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+    return f"as large as the sum of {count} donors who all move in the same way ({part} of the {n:,} donors)"
 
 
 def segments(release: ReleasedMatrix) -> str:
@@ -213,81 +214,113 @@ def record(
 ) -> JsonObject:
     """Return the record; ``sha256`` is the hash of the release's file."""
     parts, guarantee = parts_of(release), release.guarantee
-    first, several = parts[0], len(parts) > 1
+    first, moves = parts[0], "move" if len(parts) > 1 else "moves"
     if guarantee is None:
         raise ReleaseError(f"this release has no guarantee to register: {first.no_guarantee}.")
+    what = (
+        f"Noisy sums over {donors(first)} donors of how {outcomes(release)} {moves}, from "
+        f"{period_name(first.times[0])} to {period_name(first.times[-1])}: what synthetic control needs to say "
+        "what would have happened to another unit without an intervention."
+    )
+    said = {
+        "name": f"Private second moments and mean of {outcomes(release)}, {span(first)}",
+        "description": f"{what} {first.provenance}".strip(),
+        "date": first.made_on,
+        "domain": f"one row per donor: {outcomes(release)} in {span(first)}; any numbers, of which some may be "
+        "missing, brought to length one by a public map of the donor's own row",
+        "public": f"the number of donors ({first.n}) and the order of their rows; the periods, the outcome's name, the "
+        "kernel, the reference path, bounds and every other parameter"
+        + ("" if first.segments is None else f"; the names of the segments ({first.segments})"),
+        "unit": "Donor: one unit's whole record, every value in every period",
+        "neighbours": f"Neighbours: {guarantee.adjacency}. Two data sets are adjacent if they have the same number of "
+        "rows and differ in one row, which may be any other row (change-one distance at most 1).",
+        "number": first.n,
+        "model": f"Noisy matrices of {first.sites} sites were added up." if first.sites > 1 else None,
+        "many": "donors",
+        "product": "release",
+        "releases": "One release",
+        "chosen": f"Scale: {of_each(release, scale)}. Smoothness: {of_each(release, kernel)}. Directions: "
+        f"{of_each(release, directions)}. Reference path: {of_each(release, reference)}. Periods: {periods(first)}. "
+        "They must be chosen without looking at donors, except for a scale that was found privately: its cost is part "
+        "of epsilon. The file cannot show that they were.",
+        "mechanisms": f"{of_each(release, mechanism)}. Software: {first.made_by}.",
+        "composition": f"{len(parts)} outcomes of the same donors, each with its part of mu squared: composition "
+        "within epsilon. Where donors were counted to find a scale, the part of its outcome pays for it."
+        if len(parts) > 1
+        else f"Merged from {first.sites} sites, with different donors by the word of whoever merged them: parallel "
+        f"composition.{more_each(first)}"
+        if first.sites > 1
+        else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
+        if len(first.identities) > 1
+        else "Donors were counted for the scale, then the matrix was made: adaptive composition within epsilon."
+        if first.scale.share > 0
+        else "One mechanism.",
+        "utility": f"The noise is {of_each(release, noise)}; {of_each(release, seen)}."
+        + ("" if first.segments is None else f" Donors {of_each(release, segments)}."),
+        "file": f"SHA-256 of the release file: {sha256}",
+    }
+    return registered(guarantee, said, first.identities, first.datasets, custodian, intended_use)
+
+
+def registered(
+    guarantee: Guarantee,
+    said: JsonObject,
+    identities: Sequence[str],
+    datasets: Sequence[str],
+    custodian: str | None,
+    intended_use: str | None,
+) -> JsonObject:
+    """Return a record of the registry, from what is said of a release or a panel."""
+    ledger = [f"data set in the custodian's ledger: {', '.join(datasets)}"] if datasets else []
+    accounted = accounting_of(guarantee) or "epsilon and delta"
     return {
-        "url_slug": f"dpsc-release-{first.identities[0][:12]}",
+        "url_slug": f"dpsc-{said['product']}-{identities[0][:12]}",
         "deployment": {
             "basic": {
-                "name": f"Private second moments and mean of {outcomes(release)}, {span(first)}",
+                "name": said["name"],
                 "data_curators": [{"data_curator_name": custodian, "data_curator_type": None}],
-                "description": _description(release),
+                "description": said["description"],
                 "intended_use": intended_use,
                 "data_product_type": "Summary statistics",
                 "data_product_region": None,
                 "data_product_sector": None,
-                "publication_date": first.made_on or None,
+                "publication_date": said["date"] or None,
             },
             "dp_variant": {
                 "variant_name": "Pure DP" if guarantee.delta == 0 else "Approximate DP",
-                "data_domain": f"one row per donor: {outcomes(release)} in {span(first)}; any "
-                "numbers, of which some may be missing, brought to length one by a public map of the donor's own row",
-                "unprotected_quantities": f"the number of donors ({first.n}) and the order of their rows; the "
-                "periods, the outcome's name, the kernel, the reference path, bounds and every other parameter"
-                + ("" if first.segments is None else f"; the names of the segments ({first.segments})"),
+                "data_domain": said["domain"],
+                "unprotected_quantities": said["public"],
             },
             "privacy_loss": {
-                "privacy_unit": "Donor: one unit's whole record, every value in every period",
-                "privacy_unit_details": f"Neighbours: {guarantee.adjacency}. Two data sets are adjacent if they have "
-                "the same number of rows and differ in one row, which may be any other row (change-one distance "
-                "at most 1).",
-                "number_of_privacy_units": first.n,
+                "privacy_unit": said["unit"],
+                "privacy_unit_details": said["neighbours"],
+                "number_of_privacy_units": said["number"],
                 "privacy_parameters": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
-                "privacy_parameters_details": " ".join(
-                    [f"Accounting: {accounting(release) or 'epsilon and delta'}.", *meaning(guarantee)]
-                ),
+                "privacy_parameters_details": " ".join([f"Accounting: {accounted}.", *meaning(guarantee)]),
             },
             "deployment_model": {
                 "model_name": "Central",
-                "model_name_details": f"Noisy matrices of {first.sites} sites were added up."
-                if first.sites > 1
-                else None,
-                "trust_assumptions": "Donors trust the custodian, who holds their records and draws the noise. Nobody "
-                "who receives the release needs to be trusted, whatever else they know.",
+                "model_name_details": said["model"],
+                "trust_assumptions": f"{said['many'].capitalize()} trust the custodian, who holds their records and "
+                f"draws the noise. Nobody who receives the {'table' if said['product'] == 'panel' else 'release'} "
+                "needs to be trusted, whatever else they know.",
                 "actors": None,
-                "release_type": "One release",
+                "release_type": said["releases"],
                 "release_type_details": "This record is about one file, which shows no other releases of the same "
-                "donors. Their losses would add up.",
+                f"{said['many']}. Their losses would add up.",
                 "data_source_type": None,
                 "data_source_type_details": None,
                 "access_type": "Non-interactive",
                 "access_type_details": "Answers are computed from the file and cost nothing more.",
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": f"Scale: {of_each(release, scale)}. Smoothness: "
-                f"{of_each(release, kernel)}. Directions: {of_each(release, directions)}. Reference path: "
-                f"{of_each(release, reference)}. Periods: {periods(first)}. They must "
-                "be chosen without looking at donors, except for a scale that was found privately: its cost is part of "
-                "epsilon. The file cannot show that they were.",
-                "mechanisms": f"{of_each(release, mechanism)}. Software: {first.made_by}.",
-                "composition": f"{len(parts)} outcomes of the same donors, each with its part of mu squared: "
-                "composition within epsilon. Where donors were counted to find a scale, the part of its outcome pays "
-                "for it."
-                if several
-                else f"Merged from {first.sites} sites, with different donors by the word of whoever merged them: "
-                f"parallel composition.{more_each(first)}"
-                if first.sites > 1
-                else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
-                if len(first.identities) > 1
-                else "Donors were counted for the scale, then the matrix was made: adaptive composition within epsilon."
-                if first.scale.share > 0
-                else "One mechanism.",
+                "preprocessing_and_hyperparameter_tuning": said["chosen"],
+                "mechanisms": said["mechanisms"],
+                "composition": said["composition"],
                 "post_processing": "None in the file.",
                 "justification": None,
-                "utility": f"The noise is {of_each(release, noise)}; {of_each(release, seen)}."
-                + ("" if first.segments is None else f" Donors {of_each(release, segments)}."),
-                "additional_information": "; ".join(_about_the_file(first, sha256)),
+                "utility": said["utility"],
+                "additional_information": "; ".join([said["file"], f"identity: {', '.join(identities)}", *ledger]),
             },
             "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": 2},
         },
@@ -298,22 +331,6 @@ def more_each(release: ReleasedMatrix) -> str:
     """Say how losses add up where a merged site has several releases; empty if none has."""
     more = len(release.identities) > release.sites
     return " Losses of several releases of the same donors, which it has as their mean, add up." if more else ""
-
-
-def _description(release: Released) -> str:
-    parts = parts_of(release)
-    first, moves = parts[0], "move" if len(parts) > 1 else "moves"
-    what = (
-        f"Noisy sums over {donors(first)} donors of how {outcomes(release)} {moves}, from "
-        f"{period_name(first.times[0])} to {period_name(first.times[-1])}: what synthetic control needs to say "
-        "what would have happened to another unit without an intervention."
-    )
-    return f"{what} {first.provenance}".strip()
-
-
-def _about_the_file(release: ReleasedMatrix, sha256: str) -> list[str]:
-    ledger = [f"data set in the custodian's ledger: {', '.join(release.datasets)}"] if release.datasets else []
-    return [f"SHA-256 of the release file: {sha256}", f"identity: {', '.join(release.identities)}", *ledger]
 
 
 def card(release: ReleasedMatrix) -> str:

@@ -13,7 +13,7 @@ from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import mark_of
-from dpsc.release.describe import accounting, mechanism
+from dpsc.release.describe import accounting, mechanism, registered
 from dpsc.release.lengths import SHARE, Bins, NoisyLengths
 from dpsc.release.panel import ENOUGH_PEOPLE, Block, ReleasedPanel
 from dpsc.types import JsonObject
@@ -137,7 +137,7 @@ def page(panel: ReleasedPanel, name: str, sha256: str) -> str:
         sha256=sha256,
         meaning=[] if panel.guarantee is None else words.meaning(panel.guarantee),
         shown=tables.TextTable(list(_HEADER), [list(row) for row in _rows(panel)[:_MOST_ROWS]]),
-        provenance=list(dict.fromkeys(block.provenance for block in panel.blocks if block.provenance)),
+        provenance=panel.provenances,
         made=made(panel),
         mark=mark_of(panel.no_guarantee),
         words={say.__name__: say for say in SAYINGS},
@@ -233,59 +233,24 @@ def record(
             f"{len(panel.blocks)} releases: the losses of releases of the same units add up; of sites with different "
             "people, by the word of whoever joined them, the largest loss counts."
         )
-    ledger = [f"data set in the custodian's ledger: {', '.join(panel.datasets)}"] if panel.datasets else []
-    about = [f"SHA-256 of the file: {sha256}", f"identity: {', '.join(panel.identities)}", *ledger]
-    return {
-        "url_slug": f"dpsc-panel-{panel.identities[0][:12]}",
-        "deployment": {
-            "basic": {
-                "name": f"Private table of {panel.outcome}, {span}",
-                "data_curators": [{"data_curator_name": custodian, "data_curator_type": None}],
-                "description": f"For each unit and period {statistic(panel)}, with noise that hides each person.",
-                "intended_use": intended_use,
-                "data_product_type": "Summary statistics",
-                "data_product_region": None,
-                "data_product_sector": None,
-                "publication_date": max((block.made_on for block in panel.blocks), default="") or None,
-            },
-            "dp_variant": {
-                "variant_name": "Pure DP" if guarantee.delta == 0 else "Approximate DP",
-                "data_domain": f"records of people in {span}; a person may have any number of records, of any size",
-                "unprotected_quantities": "the units, the periods, the outcome's name, and how people were bounded",
-            },
-            "privacy_loss": {
-                "privacy_unit": "Person: all records of one person, in all units and periods",
-                "privacy_unit_details": f"Neighbours: {guarantee.adjacency}, by any other records or by none.",
-                "number_of_privacy_units": None,
-                "privacy_parameters": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
-                "privacy_parameters_details": " ".join(
-                    [f"Accounting: {accounting(panel) or 'epsilon and delta'}.", *words.meaning(guarantee)]
-                ),
-            },
-            "deployment_model": {
-                "model_name": "Central",
-                "model_name_details": None,
-                "trust_assumptions": "People trust the custodian, who holds their records and draws the noise. Nobody "
-                "who receives the table needs to be trusted, whatever else they know.",
-                "actors": None,
-                "release_type": "One release" if len(panel.blocks) == 1 else "Several releases",
-                "release_type_details": "This record is about one file, which shows no other releases of the same "
-                "people. Their losses would add up.",
-                "data_source_type": None,
-                "data_source_type_details": None,
-                "access_type": "Non-interactive",
-                "access_type_details": "Answers are computed from the file and cost nothing more.",
-            },
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": f"Bounding: {bounding(panel)}. {chosen} must be chosen "
-                "without looking at people; the file cannot show that it was.",
-                "mechanisms": f"{mechanism(panel)}. Software: {made(panel)}.",
-                "composition": " ".join(composed) or "One mechanism.",
-                "post_processing": "None in the file.",
-                "justification": None,
-                "utility": f"Noise: {noise(panel)}; {too_few(panel)}.",
-                "additional_information": "; ".join(about),
-            },
-            "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": 2},
-        },
+    said = {
+        "name": f"Private table of {panel.outcome}, {span}",
+        "description": f"For each unit and period {statistic(panel)}, with noise that hides each person.",
+        "date": max((block.made_on for block in panel.blocks), default=""),
+        "domain": f"records of people in {span}; a person may have any number of records, of any size",
+        "public": "the units, the periods, the outcome's name, and how people were bounded",
+        "unit": "Person: all records of one person, in all units and periods",
+        "neighbours": f"Neighbours: {guarantee.adjacency}, by any other records or by none.",
+        "number": None,
+        "model": None,
+        "many": "people",
+        "product": "panel",
+        "releases": "One release" if len(panel.blocks) == 1 else "Several releases",
+        "chosen": f"Bounding: {bounding(panel)}. {chosen} must be chosen without looking at people; the file cannot "
+        "show that it was.",
+        "mechanisms": f"{mechanism(panel)}. Software: {made(panel)}.",
+        "composition": " ".join(composed) or "One mechanism.",
+        "utility": f"Noise: {noise(panel)}; {too_few(panel)}.",
+        "file": f"SHA-256 of the file: {sha256}",
     }
+    return registered(guarantee, said, panel.identities, panel.datasets, custodian, intended_use)

@@ -152,7 +152,7 @@ def _risks(said: About) -> Table:
         (f"somebody learns who is among the {many}", (said.none if promise is None else said.membership,)),
     ]
     if promise is not None and promise.delta > 0:
-        at_worst = f"At worst as if everything were told with a probability of delta, {promise.delta:g}."
+        at_worst = f"At worst as bad as telling everything with a probability of delta, {promise.delta:g}."
         rows.append(("more is learned than epsilon allows", (at_worst,)))
     in_general = "" if promise is None else " It would be known without this person's record, too."
     rows += [

@@ -164,6 +164,7 @@ def _known_zone(name: str) -> bool:
 
 
 R = TypeVar("R", bound=ReleasedMatrix)
+Opened = TypeVar("Opened")
 FORMAT, VERSION = "dpsc-release", 3
 LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
@@ -173,31 +174,21 @@ _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})?")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
-def save(release: ReleasedMatrix, path: Path) -> None:
-    """Write a release, completely or not at all."""
-    write(path, dumps(release), unpaid=release.unpaid)
-
-
 def write(path: Path, text: str, *, unpaid: bool = False) -> None:
     """Write to a temporary file beside ``path`` and move it there; warn of a release that no data set pays for."""
     if unpaid:
-        warnings.warn(_UNPAID, DpscWarning, stacklevel=4)
+        warnings.warn(_UNPAID, DpscWarning, stacklevel=3)
     try:
         files.write(path, text)
     except OSError as problem:
         raise ReleaseError(f"cannot write {path}: {problem.strerror or problem}.") from None
 
 
-def load(path: Path, kind: type[R]) -> R:
-    """Read and check a file, and return a release of the given class."""
-    return load_with_hash(path, kind)[0]
-
-
-def load_with_hash(path: Path, kind: type[R]) -> tuple[R, str]:
-    """Read and check a file, and return a release of the given class and the hash of its file."""
+def opened(path: Path, loads: Callable[[str], Opened]) -> tuple[Opened, str]:
+    """Return what ``loads`` makes of the text of a file, and the hash of the file."""
     text, digest = read(path)
     try:
-        return loads(text, kind), digest
+        return loads(text), digest
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
 

@@ -49,17 +49,15 @@ class Kernel:
         """Return the lower triangular L with K = L L'. Whitening multiplies by its inverse A."""
         return np.linalg.cholesky(self.matrix(T))
 
-    def whiten_in_place(self, columns: Array, scratch: Array | None = None) -> None:
+    def whiten_in_place(self, columns: Array) -> None:
         """Multiply each column of a T × rows array by A = L^-1, by the Kalman recursion of the kernel.
 
         The series u is a hidden AR(1) plus white noise; A turns it into standardised one-step forecast errors. With f_t
         the forecast and g_t the filter's gain, the error is ``u_t - f_t`` and the next forecast ``f_{t+1} =
         (phi - g_t) f_t + g_t u_t``. This takes a few operations per cell instead of T. It goes period by period, so
         that the rows in use stay in the cache, and the result for a column does not depend on the columns beside it.
-        ``scratch`` is working memory of three such rows.
         """
-        forecast, part, _ = np.empty((3, columns.shape[1])) if scratch is None else scratch
-        forecast.fill(0.0)
+        forecast, part = np.zeros((2, columns.shape[1]))
         for u, (gain, spread) in zip(columns, self._filter(), strict=False):
             np.multiply(u, gain, out=part)
             np.subtract(u, forecast, out=u)
@@ -74,7 +72,8 @@ class Kernel:
         the periods before t is ``level = sum_{j<t} c_j z_j / q``, ``q = sum_{j<t} c_j^2``; row t becomes
         ``(z_t - c_t level) / sqrt(1 + c_t^2 / q)``, for t = 1..T-1. These are the recursive residuals of the regression
         of z on c: an orthonormal image of what is left of z once c is projected out. Adding a constant to a column
-        changes none of them. Row 0 has nothing to be compared with and becomes zero.
+        changes none of them. Row 0 has nothing to be compared with and becomes zero. ``scratch`` is working memory of
+        three such rows.
         """
         forecast, part, level = np.empty((3, columns.shape[1])) if scratch is None else scratch
         forecast.fill(0.0)

@@ -77,11 +77,8 @@ class ReleasedMatrix:
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
     def __post_init__(self) -> None:
-        if (self.guarantee is None) == (not self.no_guarantee):
-            raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
-        if rests_on_its_publisher(self.no_guarantee):
-            raise ReleaseError("a release of dpsc does not rest on the word of another publisher.")
         promise = self.guarantee
+        require_one_of(promise, self.no_guarantee)
         require_text(self.provenance, _LONGEST_MERGED)
         require_text("" if promise is None else promise.basis, _LONGEST_MERGED)
         names = self.no_guarantee, self.periods_from, self.made_by, self.made_on, *self.identities, *self.datasets
@@ -91,8 +88,8 @@ class ReleasedMatrix:
         blocks = () if self.segments is None else (len(self.segments.labels),)
         if self.matrix.shape != (*blocks, self.row_map.size, self.row_map.size):
             raise ReleaseError("the matrices do not fit the periods and segments.")
-        if self.guarantee is not None:
-            self._require_paid(self.guarantee)
+        if promise is not None:
+            self._require_paid(promise)
 
     def _require_paid(self, guarantee: Guarantee) -> None:
         """Refuse a claim that the noise does not pay for.
@@ -256,6 +253,14 @@ class ReleasedMatrix:
         """The donors' population, estimated once."""
         with one_thread():
             return Population.of(self.noisy_moments, self.donors, self.noise_scale, self.row_map)
+
+
+def require_one_of(promise: Guarantee | None, reason: str) -> None:
+    """Refuse a release with neither a guarantee nor the reason why it has none, with both, or with that of others."""
+    if (promise is None) == (not reason):
+        raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
+    if rests_on_its_publisher(reason):
+        raise ReleaseError("a release of dpsc does not rest on the word of another publisher.")
 
 
 def require_text(text: str, longest: int = LONGEST_TEXT) -> None:

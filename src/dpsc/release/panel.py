@@ -27,12 +27,11 @@ from dpsc.privacy.guarantee import (
     REPLACE_PERSON,
     Guarantee,
     composed,
-    rests_on_its_publisher,
     weakest,
 )
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.release.lengths import BINS, SHARE, Bins, NoisyLengths, require_lengths
-from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, require_public_labels, require_text
+from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, require_one_of, require_public_labels, require_text
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers, Times
 from dpsc.version import __version__
@@ -124,11 +123,8 @@ class Block:
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
     def __post_init__(self) -> None:
-        if (self.guarantee is None) == (not self.no_guarantee):
-            raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
-        if rests_on_its_publisher(self.no_guarantee):
-            raise ReleaseError("a release of dpsc does not rest on the word of another publisher.")
         promise = self.guarantee
+        require_one_of(promise, self.no_guarantee)
         promised = () if promise is None else (promise.basis, promise.adjacency)
         for text in (self.no_guarantee, self.dataset, self.provenance, self.made_by, self.made_on, *promised):
             require_text(text)
@@ -359,6 +355,11 @@ class ReleasedPanel:
     def datasets(self) -> tuple[str, ...]:
         """The data sets of a ledger that paid, if it was booked."""
         return tuple(dict.fromkeys(block.dataset for block in self.blocks if block.dataset))
+
+    @property
+    def provenances(self) -> list[str]:
+        """What the custodians said of where the records are from."""
+        return list(dict.fromkeys(block.provenance for block in self.blocks if block.provenance))
 
     def __repr__(self) -> str:
         promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"

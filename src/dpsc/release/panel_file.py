@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from dpsc.errors import ReleaseError
 from dpsc.privacy import discrete, exact
 from dpsc.release import file_format
 from dpsc.release.file_format import number, periods_from_json, periods_to_json, require
@@ -25,25 +23,6 @@ P = TypeVar("P", bound=ReleasedPanel)
 def is_panel(text: str) -> bool:
     """Return whether a file says that it is a panel; whether it is a sound one, :func:`loads` finds out."""
     return f'"format": "{FORMAT}"' in text[:100]
-
-
-def save(panel: ReleasedPanel, path: Path) -> None:
-    """Write a panel, completely or not at all."""
-    file_format.write(path, dumps(panel), unpaid=any(block.unpaid for block in panel.blocks))
-
-
-def load(path: Path, kind: type[P]) -> P:
-    """Read and check a file, and return a panel of the given class."""
-    return load_with_hash(path, kind)[0]
-
-
-def load_with_hash(path: Path, kind: type[P]) -> tuple[P, str]:
-    """Read and check a file, and return a panel of the given class and the hash of its file."""
-    text, digest = file_format.read(path)
-    try:
-        return loads(text, kind), digest
-    except ReleaseError as problem:
-        raise ReleaseError(f"{path}: {problem}") from None
 
 
 def dumps(panel: ReleasedPanel) -> str:

@@ -35,15 +35,13 @@ _ADDED = (0.0, 1e-13, 1e-10, 1e-7, 1e-4)  # to the diagonal, as a share of it: t
 def root_of(covariance: Array) -> Array:
     """Return a lower triangular L with L L' = covariance, or almost so."""
     for added in _ADDED:
-        matrix = _with_added(covariance, added) if added else covariance
+        matrix = covariance
+        if added:
+            matrix = covariance + added * float(np.diag(covariance).mean()) * np.eye(len(covariance))
         root, failed = dpotrf(matrix.T)  # the upper root of the transpose, as LAPACK stores matrices
         if not failed and np.isfinite(root).all():
             return np.asarray(root.T)
     raise ReleaseError("the numbers of the release or the target are too large or too small to compute with.")
-
-
-def _with_added(covariance: Array, share: float) -> Array:
-    return covariance + share * float(np.diag(covariance).mean()) * np.eye(len(covariance))
 
 
 def solve(root: Array, values: Array, *, transposed: bool = False) -> Array:
@@ -184,15 +182,8 @@ class Population:
 
     def times(self, factor: float) -> Population:
         """Return the population with covariances multiplied, for a population without a mean."""
-        return replace(
-            self,
-            common=factor * self.common,
-            direction_error=factor * self.direction_error,
-            bulk=factor * self.bulk,
-            white=factor * self.white,
-            missed=factor * self.missed,
-            missed_noise=factor * self.missed_noise,
-        )
+        names = ("common", "direction_error", "bulk", "white", "missed", "missed_noise")
+        return replace(self, **{name: factor * getattr(self, name) for name in names})
 
     @classmethod
     def of(cls, matrix: Array, n: float, noise_scale: float, row_map: RowMap) -> Population:

@@ -7,12 +7,12 @@ shown, because it quotes cells and passwords.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
@@ -38,18 +38,6 @@ _WHY = {  # the first characters of SQLSTATE codes
 }
 
 
-class Connection(Protocol):
-    """A connection in a transaction of its own."""
-
-    def schema(self, source: str) -> Any:
-        """Return the columns of a selection."""
-        ...
-
-    def batches(self, statement: str, size: int) -> Iterator[Any]:
-        """Run a statement and yield its rows as batches; what is left is given up when the iterator is closed."""
-        ...
-
-
 class DatabaseFile(TableFile):
     """The rows of a table or of a query, read like a file."""
 
@@ -58,7 +46,7 @@ class DatabaseFile(TableFile):
         self._rows = path
 
     @cached_property
-    def _connection(self) -> Connection:
+    def _connection(self) -> _Arrow | _SQLite:
         with told(self.path):
             return _ENGINES[self._rows.engine](self._rows.address)
 
@@ -78,17 +66,7 @@ class DatabaseFile(TableFile):
         """Return None: to count them is to read them."""
         return None
 
-    def batches(
-        self,
-        schema: Any,
-        columns: list[str],
-        size: int,
-        reading: Reading,
-        *,
-        threads: bool = True,
-        labels: Sequence[str] = (),
-        groups: Sequence[int] | None = None,
-    ) -> Iterator[Any]:
+    def batches(self, schema: Any, columns: list[str], size: int, reading: Reading, **_: Any) -> Iterator[Any]:
         """Read the rows in batches of at most ``size``."""
         foreign = {name for name, kind in self._found if _is_foreign(kind)}
         asked = (f"cast({quoted(name)} as text)" if name in foreign else quoted(name) for name in columns)
@@ -133,7 +111,7 @@ def told(path: Path, read: Callable[[], int] = lambda: 0) -> Iterator[None]:
 
 
 class _Arrow:
-    """Through a driver of Arrow's (ADBC), which streams."""
+    """Through a driver of Arrow's (ADBC), which streams; what is left is given up when the iterator is closed."""
 
     def __init__(self, opened: Any, *first: str, **options: str) -> None:
         self._open, self._options = opened, options
@@ -227,4 +205,4 @@ def _file_of(address: str) -> str:
     return path
 
 
-_ENGINES: dict[str, Callable[[str], Connection]] = {"postgres": _postgres, "duckdb": _duckdb, "sqlite": _SQLite}
+_ENGINES: dict[str, Callable[..., _Arrow | _SQLite]] = {"postgres": _postgres, "duckdb": _duckdb, "sqlite": _SQLite}

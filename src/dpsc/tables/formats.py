@@ -200,29 +200,15 @@ def _is_written_in(path: Path, encoding: str) -> bool:
 
 def _first_mistake(path: Path, schema: Any, columns: Sequence[str], reading: Reading) -> str | TableError:
     """Read a CSV again, slowly, to find the line with too many fields or the cell that is not a number."""
-    from pyarrow import csv
-
     wrong: list[int] = []
-
-    def note(row: Any) -> str:
-        wrong.append(row.number)
-        return "skip"
-
     numbers = [name for name in columns if pa.types.is_floating(schema.field(name).type)]
     try:
         with path.open("rb") as packed:
-            reader = csv.open_csv(
-                pa.input_stream(packed, compression="gzip" if path.suffix == ".gz" else None),
-                read_options=csv.ReadOptions(use_threads=False, encoding=reading.encoding),
-                parse_options=csv.ParseOptions(delimiter=reading.sep, invalid_row_handler=note),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(schema.names, pa.string()),
-                    null_values=list(MISSING),
-                    strings_can_be_null=True,
-                ),
-            )
+            content = pa.input_stream(packed, compression="gzip" if path.suffix == ".gz" else None)
+            texts = dict.fromkeys(schema.names, pa.string())
+            how: dict[str, Any] = {"column_types": texts, "null_values": list(MISSING), "strings_can_be_null": True}
             first = 0
-            for batch in reader:
+            for batch in csv_batches(content, reading, wrong, **how):
                 if wrong:
                     return f" near line {wrong[0]}"
                 for name in numbers:
@@ -233,6 +219,28 @@ def _first_mistake(path: Path, schema: Any, columns: Sequence[str], reading: Rea
     except (pa.ArrowException, OSError, UnicodeError, KeyError):
         pass
     return f" near line {wrong[0]}" if wrong else ""
+
+
+def csv_batches(
+    content: Any, reading: Reading, wrong: list[int] | None = None, *, threads: bool = False, **how: Any
+) -> Any:
+    """Return Arrow's reader of a text file; ``how`` says how cells are converted.
+
+    Lines with too many or too few fields are refused, or left out and noted in ``wrong``.
+    """
+    from pyarrow import csv
+
+    def note(row: Any) -> str:
+        assert wrong is not None
+        wrong.append(row.number)
+        return "skip"
+
+    return csv.open_csv(
+        content,
+        csv.ReadOptions(encoding=reading.encoding, use_threads=threads),
+        csv.ParseOptions(delimiter=reading.sep, invalid_row_handler=None if wrong is None else note),
+        csv.ConvertOptions(**how),
+    )
 
 
 def not_a_number(column: Any) -> int | None:

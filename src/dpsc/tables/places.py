@@ -9,7 +9,8 @@ import os
 import re
 from functools import cache
 from pathlib import Path, PosixPath
-from typing import IO, Any, NamedTuple
+from types import SimpleNamespace
+from typing import IO, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from dpsc.checks import LONGEST_TEXT
@@ -19,12 +20,6 @@ DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _AS = "\n) as dpsc_rows"  # on a line of its own, as a query may end with a comment
 _TABLE, _QUERY = Parameter("table"), Parameter("query")
-
-
-class Size(NamedTuple):
-    """What is known of a remote file: as of :func:`os.stat`."""
-
-    st_size: int
 
 
 class Remote(PosixPath):
@@ -64,8 +59,8 @@ class Remote(PosixPath):
         return self.exists() and not self.is_dir()
 
     def stat(self, **_: Any) -> Any:
-        """Return its size."""
-        return Size(self._info().size or 0)
+        """Return its size; of a remote file no more is known."""
+        return SimpleNamespace(st_size=self._info().size or 0)
 
     def absolute(self) -> Remote:
         """Return it: an address is absolute."""

@@ -20,7 +20,7 @@ from dpsc.periods import calendar, dates, declare
 from dpsc.tables import arrow, excel, formats, spec
 from dpsc.tables import dialect as dialects
 from dpsc.tables.arrow import Rows
-from dpsc.tables.dialect import UNSAID, Dialect, Reading
+from dpsc.tables.dialect import AS_USUAL, UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
 from dpsc.tables.places import Remote, Selection
 from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
@@ -62,6 +62,11 @@ class Table:
     def is_text(self) -> bool:
         """Whether its files are text, CSV or TSV."""
         return self.kind in ("csv", "tsv")
+
+    @property
+    def as_understood(self) -> str | None:
+        """How text files are read that are not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
+        return self.reading.words if self.is_text and self.reading != AS_USUAL else None
 
     @property
     def folders(self) -> set[str]:
@@ -304,12 +309,9 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
     if len(text) > 255 or not path.exists():  # ../target.csv is a file, not a range
         return declare.declared(text, time_format)
     with in_file(path):
-        table = open_table(path, [])
-        names = table.schema.names
-        read = rows_of(table.with_text(names), names[:1])
-        labels = [label for rows in read for label in rows.batch.column(0).to_pylist()]
+        name, labels = _first_column(path)
         require_rows(len(labels), path)
-        when = calendar.understood(labels, names[0], lambda row: formats.row_name(row, path), time_format)
+        when = calendar.understood(labels, name, lambda row: formats.row_name(row, path), time_format)
         return declare.declared(when.unique())
 
 
@@ -321,12 +323,17 @@ def typed_units(text: str) -> tuple[str, ...]:
             formats.format_name(path)  # a panel has more than one unit: this is a file that is not there
         return tuple(unit.strip() for unit in text.split(","))
     with in_file(path):
-        table = open_table(path, [])
-        names = table.schema.names
-        read = rows_of(table.with_text(names), names[:1])
-        labels = [str(label) for rows in read for label in rows.batch.column(0).to_pylist() if label not in (None, "")]
+        labels = [str(label) for label in _first_column(path)[1] if label not in (None, "")]
         require_rows(len(labels), path)
         return tuple(dict.fromkeys(labels))
+
+
+def _first_column(path: Path) -> tuple[str, list[Any]]:
+    """Return the name of the first column of a table, and what is in it."""
+    table = open_table(path, [])
+    names = table.schema.names
+    read = rows_of(table.with_text(names), names[:1])
+    return names[0], [label for rows in read for label in rows.batch.column(0).to_pylist()]
 
 
 def require_rows(count: int, path: Path) -> None:

@@ -108,13 +108,7 @@ class TableFile:
                 return self._schema
             if self.kind == "feather":
                 return self._feather().physical_schema
-            from pyarrow import csv
-
-            schema = csv.open_csv(
-                self.stream(),
-                csv.ReadOptions(encoding=reading.encoding, use_threads=False),
-                csv.ParseOptions(delimiter=reading.sep),
-            ).schema
+            schema = formats.csv_batches(self.stream(), reading).schema
             if len(set(schema.names)) < len(schema.names):
                 raise pa.ArrowInvalid  # told as any other problem of this file
             return schema
@@ -185,18 +179,9 @@ class TableFile:
     def _text_batches(
         self, schema: Any, columns: list[str], size: int, reading: Reading, threads: bool
     ) -> Iterator[Any]:
-        from pyarrow import csv
-
-        batches = csv.open_csv(
-            self.stream(),
-            csv.ReadOptions(encoding=reading.encoding, use_threads=threads),
-            csv.ParseOptions(delimiter=reading.sep),
-            csv.ConvertOptions(
-                column_types={name: schema.field(name).type for name in columns},
-                null_values=list(MISSING),
-                include_columns=columns,
-            ),
-        )
+        types = {name: schema.field(name).type for name in columns}
+        how: dict[str, Any] = {"column_types": types, "null_values": list(MISSING), "include_columns": columns}
+        batches = formats.csv_batches(self.stream(), reading, threads=threads, **how)
         rows = 0
         for batch in batches:
             rows += batch.num_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
 from dpsc.tables import arrow, formats
 from dpsc.tables.formats import in_file
-from dpsc.tables.reader import open_table, require_column, require_rows, require_unambiguous, rows_of
+from dpsc.tables.reader import Table, open_table, require_column, require_rows, require_unambiguous, rows_of
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find, undecided
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
@@ -102,13 +102,7 @@ def read(
         for column, name in (labels | numbers).items():
             require_column(table, name, _OPTIONS[column], number=column in numbers)
         require_unambiguous(table, path, [outcome])
-        found: dict[str, list[Any]] = {column: [] for column in labels | numbers}
-        for rows in rows_of(table, list((labels | numbers).values())):
-            for k, (column, name) in enumerate((labels | numbers).items()):
-                cell = rows.batch.column(k)
-                found[column] += (
-                    arrow.floats(cell, name, rows).tolist() if column in numbers else arrow.plain(cell).to_pylist()
-                )
+        found = _cells(table, labels | numbers, numbers)
         require_rows(len(found["unit"]), path)
         when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), said.time_format)
         starts = [start_of_all] * len(when) if start is None else [_written(label) for label in found["start"]]
@@ -131,11 +125,11 @@ def treated_units(
     A unit with an empty start was never treated, and the treatment of one with an empty end goes on.
     """
     with in_file(path):
-        named = {UNIT: said.unit, START: start, END: end, WEIGHT: weight, GROUP: group}
-        columns = {it: name for it, name in named.items() if name is not None}
+        named = {"unit": said.unit, "start": start, "end": end, "weight": weight, "group": group}
+        columns = {column: name for column, name in named.items() if name is not None}
         table = open_table(path, list(columns.values()), said.dialect, list(columns.values()))
-        for it, name in columns.items():
-            find(table.schema.names, name, it)
+        for column, name in columns.items():
+            find(table.schema.names, name, _OPTIONS[column])
         if weight is not None:
             require_column(table, weight, WEIGHT, number=True)
         starts: dict[str, str | None] = {}
@@ -143,27 +137,21 @@ def treated_units(
         groups: dict[str, str] = {}
         ends: dict[str, str | None] = {}
         seen: set[str] = set()
-        for rows in rows_of(table, list(columns.values())):
-            cells = {
-                it: arrow.floats(rows.batch.column(k), name, rows).tolist()
-                if it is WEIGHT
-                else arrow.plain(rows.batch.column(k)).to_pylist()
-                for k, (it, name) in enumerate(columns.items())
-            }
-            for k, (unit, label) in enumerate(zip(cells[UNIT], cells[START], strict=True)):
-                name = "" if unit is None else str(unit).strip()
-                if name in seen:
-                    raise TableError(f"unit {name!r} is there twice.")
-                seen.add(name)
-                if not name or _written(label) is None:
-                    continue
-                starts[name] = _written(label)
-                if end is not None:
-                    ends[name] = _written(cells[END][k])
-                if weight is not None:
-                    weights[name] = float(cells[WEIGHT][k])
-                if group is not None:
-                    groups[name] = _group(cells[GROUP][k], name, group)
+        cells = _cells(table, columns, ("weight",))
+        for k, (unit, label) in enumerate(zip(cells["unit"], cells["start"], strict=True)):
+            name = "" if unit is None else str(unit).strip()
+            if name in seen:
+                raise TableError(f"unit {name!r} is there twice.")
+            seen.add(name)
+            if not name or _written(label) is None:
+                continue
+            starts[name] = _written(label)
+            if end is not None:
+                ends[name] = _written(cells["end"][k])
+            if weight is not None:
+                weights[name] = float(cells["weight"][k])
+            if group is not None:
+                groups[name] = _group(cells["group"][k], name, group)
         if not starts:
             raise TableError(f"no unit has a first treated period: column {start!r} ({START}) is empty.")
         return Targets(
@@ -173,6 +161,16 @@ def treated_units(
             groups=groups if group else None,
             ends=ends if end else None,
         )
+
+
+def _cells(table: Table, columns: Mapping[str, str], numbers: Container[str]) -> dict[str, list[Any]]:
+    """Return the cells of columns by what they hold: numbers as floats, others as they are written."""
+    found: dict[str, list[Any]] = {column: [] for column in columns}
+    for rows in rows_of(table, list(columns.values())):
+        for (column, name), cells in zip(columns.items(), rows.batch.columns, strict=True):
+            read = arrow.floats(cells, name, rows).tolist() if column in numbers else arrow.plain(cells).to_pylist()
+            found[column] += read
+    return found
 
 
 def sample(path: Path, said: TableSpec) -> dict[str, list[str]]:

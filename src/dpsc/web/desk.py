@@ -263,17 +263,6 @@ def _limit_memory(largest: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (largest, largest))
 
 
-def averages(text: str) -> int:
-    """Return how many people a target is the average of, as it was written into a field.
-
-    Examples
-    --------
-    >>> averages("5000"), averages("5,000"), averages("5 000")
-    (5000, 5000, 5000)
-    """
-    return whole("averages", text)
-
-
 def decimal(name: str, text: str) -> float:
     """Return a number with a point or a comma before decimals, as it was written into a field."""
     written = text.strip()
@@ -282,7 +271,13 @@ def decimal(name: str, text: str) -> float:
 
 
 def whole(name: str, text: str) -> int:
-    """Return a whole number of at least 1, as it was written into a field."""
+    """Return a whole number of at least 1, as it was written into a field.
+
+    Examples
+    --------
+    >>> whole("averages", "5000"), whole("averages", "5,000"), whole("averages", "5 000")
+    (5000, 5000, 5000)
+    """
     written = text.strip()
     number = int(re.sub(r"\D", "", written)) if _WHOLE.fullmatch(written) else written
     return checks.whole_number(name, number, at_least=1)

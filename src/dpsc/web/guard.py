@@ -37,7 +37,7 @@ class Capped:
             await self._app(scope, receive, send)
             return
         if _announced(scope) > self._largest:
-            await _too_large(send)
+            await _answer(send, 413, TOO_LARGE, "text/plain; charset=utf-8", {"connection": "close"})
             return
         taken = 0
 
@@ -55,13 +55,6 @@ class Capped:
 def _announced(scope: Scope) -> int:
     lengths = [value for key, value in scope["headers"] if key.lower() == b"content-length"]
     return max((int(length) for length in lengths if length.isdigit()), default=0)
-
-
-async def _too_large(send: Send) -> None:
-    body = TOO_LARGE.encode("utf-8")
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 413, "headers": [*headers, (b"connection", b"close")]})
-    await send({"type": "http.response.body", "body": body})
 
 
 ADDRESS = "127.0.0.1"

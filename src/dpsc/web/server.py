@@ -20,6 +20,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from dpsc.web.guard import ADDRESS, Capped, Guarded
 
 _INLINE_SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)  # Shiny has one, for spinners; none is allowed to run
 _WWW = Path(__file__).parent / "www"
+_LONGEST_WHOLE = 24  # characters; places of files are longer, and must be broken on a phone
 _EVERY = 0.1  # seconds between two looks at the desk
 Say = Callable[[str], None]
 HIDDEN = "dpsc console: an error was not shown here, because it might quote a donor; DPSC_TRACEBACK=1 shows it."
@@ -308,4 +310,15 @@ def render(template: str, **values: object) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     loader = ChoiceLoader([PackageLoader("dpsc.web"), PackageLoader("dpsc.answers")])
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False)
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False)
+    made.filters["whole"] = lambda text: made.filters["safe"](_whole(text))
+    return made
+
+
+def _whole(text: str) -> str:
+    """Return a text as HTML in which no line ends inside 1e-6 or --option; what is copied stays the same."""
+    return re.sub(r"\S*-\S+", _unbroken, escape(text))
+
+
+def _unbroken(word: re.Match[str]) -> str:
+    return f'<span class="whole">{word[0]}</span>' if len(word[0]) <= _LONGEST_WHOLE else word[0]

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from dpsc import DpscError, ParameterError, PrivatePanel, ReleaseError
-from dpsc.custodian.donors.people import OnRows, TableSum
+from dpsc.custodian.donors.people import OnRows
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.errors import DpscWarning
 from dpsc.evidence.audit.people import NOBODY, Person, added, moves, pairs
 from dpsc.privacy import discrete
@@ -91,7 +92,7 @@ class Unread:
     def rows_expected(self) -> int | None:
         return None
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         raise AssertionError("records were read")
 
 

@@ -152,7 +152,7 @@ def test_replacing_a_person_moves_two_counts_by_length_by_one_and_removing_one_m
     rule = data.draw(rules().filter(lambda rule: rule.has_values))
     crowd, (one, other) = data.draw(st.lists(people(rule), max_size=3)), data.draw(st.tuples(*[people(rule)] * 2))
     bins = Bins(rule)
-    counts, changed, less = (summed(LengthCounts(bins), who, *crowd) for who in (one, other, NOBODY))
+    counts, changed, less = (summed(LengthCounts(bins.rule), who, *crowd) for who in (one, other, NOBODY))
     assert np.abs(counts - changed).sum() * UNIT <= bins.l1_sensitivity
     assert ((counts - changed) ** 2).sum() * UNIT**2 <= bins.squared_sensitivity
     assert 2 * np.abs(counts - less).sum() * UNIT <= bins.l1_sensitivity
@@ -164,7 +164,7 @@ def test_replacing_a_person_moves_two_counts_by_length_by_one_and_removing_one_m
 def test_a_person_is_counted_at_the_smallest_bound_that_leaves_it_as_it_is(data: st.DataObject) -> None:
     rule = data.draw(rules().filter(lambda rule: rule.has_values))
     bins, person = Bins(rule), data.draw(people(rule))
-    counts, free = summed(LengthCounts(bins), person), added(bins.rules[-1], person)[0]
+    counts, free = summed(LengthCounts(bins.rule), person), added(bins.rules[-1], person)[0]
     assert counts.sum() == np.isfinite(person.values).any()
     left = [np.array_equal(added(bounded, person)[0] // bounded.finer, free) for bounded in bins.rules]
     if counts.any():
@@ -176,7 +176,7 @@ def test_a_person_is_counted_at_the_smallest_bound_that_leaves_it_as_it_is(data:
 def test_two_people_attain_the_bound_on_counts_so_that_one_10_percent_smaller_is_broken() -> None:
     rule = TableRule("total", (0.0, 5.0), None, 2, None, 4, 3)
     short, long = (Person(np.arange(3), np.full(3, value)) for value in (0.1, 4.0))
-    change = summed(LengthCounts(Bins(rule)), short) - summed(LengthCounts(Bins(rule)), long)
+    change = summed(LengthCounts(rule), short) - summed(LengthCounts(rule), long)
     assert np.abs(change).sum() * UNIT == Bins(rule).l1_sensitivity
     assert (change**2).sum() * UNIT**2 == Bins(rule).squared_sensitivity
 

@@ -18,17 +18,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import DpscError, PanelRelease, People, scan
-from dpsc.custodian.donors import divided, person_sum
+from dpsc.custodian.donors import divided
 from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.people import PersonCells, mixed
 from dpsc.custodian.donors.records import Grid, keys_of
 from dpsc.custodian.gram import dask
-from dpsc.custodian.groups import people_files
+from dpsc.custodian.groups import bounding, people_files
 from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError, TableError
 from dpsc.periods.calendar import places
 from dpsc.periods.declare import declared
-from dpsc.release.lengths import Bins
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers
 from tests.making import SECRET, save, told
@@ -76,7 +75,7 @@ def total(people: Any, rule: TableRule = MEAN) -> Integers:
 
 
 def by_length(people: Any) -> Integers:
-    counts: Integers = people.add_up(LengthCounts(Bins(MEAN)), lambda rows: None)
+    counts: Integers = people.add_up(LengthCounts(MEAN), lambda rows: None)
     assert (counts > 0).sum() > 3
     return counts
 
@@ -297,18 +296,18 @@ def test_one_identifier_with_most_records_does_not_fill_the_memory(
 ) -> None:
     """All records without a real identifier, "unknown", are one person's."""
     monkeypatch.setattr(Divided, "at_once", 50)
-    largest, real = [0], person_sum._people
+    largest, real = [0], bounding._people
 
     def watched(rows: list[Integers]) -> PersonCells:
         largest.append(sum(map(len, rows)))
         return real(rows)
 
-    monkeypatch.setattr(person_sum, "_people", watched)
+    monkeypatch.setattr(bounding, "_people", watched)
     rule = TableRule("total", (-1e5, 1e5), None, 3, None, 3, 4)  # that nothing is cut by
     frame = records(3000).assign(who="unknown", cost=1.0)
     grid = Grid(tuple(UNITS), declared(PERIODS))
     blocks = [grid.of_frame(part, **COLUMNS) for _, part in frame.groupby(np.arange(len(frame)) // 31)]
-    summed = person_sum.add_up(blocks, Bounding(rule), lambda rows: None, expected=3000, in_memory=in_memory)
+    summed = bounding.add_up(blocks, Bounding(rule), lambda rows: None, expected=3000, in_memory=in_memory)
     np.testing.assert_array_equal(summed, by_hand(frame, rule))
     assert 50 < max(largest) < 250
 
@@ -329,7 +328,7 @@ def test_a_full_disk_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tm
 def test_few_records_are_held_and_many_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(records(), tmp_path / "records.parquet")
     assert scan(path, **COLUMNS, **DECLARED).how == "held in memory"
-    monkeypatch.setattr(people_files, "_MOST_HELD", 599 * person_sum.WIDTH)
+    monkeypatch.setattr(people_files, "_MOST_HELD", 599 * bounding.WIDTH)
     assert scan(path, **COLUMNS, **DECLARED).how == "kept in a private file meanwhile"
 
 

@@ -26,16 +26,11 @@ def test_the_gaussian_curve_agrees_with_two_others(epsilon: float, delta: float)
     assert tighter > 1.08 * epsilon  # a scale 10% too small shows
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.9, 1.5])
-def test_the_laplace_curve_agrees_with_another(epsilon: float) -> None:
-    peer = pld.privacy_loss_mechanism.LaplacePrivacyLoss(1.0, sensitivity=1)
-    assert measure.laplace_delta(1.0, epsilon) == pytest.approx(peer.get_delta_for_epsilon(epsilon), abs=1e-12)
-
-
 def test_discrete_tables_are_the_continuous_laws_when_fine_and_opendps_when_coarse() -> None:
     laplace = measure.discrete_tables("laplace", 300, 300.0)
     assert measure.table_epsilon(*laplace, 0.0) == pytest.approx(1.0, rel=1e-9)
-    assert measure.table_delta(*laplace, 0.5) == pytest.approx(measure.laplace_delta(1.0, 0.5), rel=1e-2)
+    peer = pld.privacy_loss_mechanism.LaplacePrivacyLoss(1.0, sensitivity=1)
+    assert measure.table_delta(*laplace, 0.5) == pytest.approx(peer.get_delta_for_epsilon(0.5), rel=1e-2)
     gaussian = measure.discrete_tables("gaussian", 300, 1300.0)
     curve = measure.epsilon_at(1e-6, lambda e: measure.gaussian_delta(300 / 1300, e))
     assert measure.table_epsilon(*gaussian, 1e-6) == pytest.approx(curve, rel=1e-3)
@@ -46,6 +41,11 @@ def test_discrete_tables_are_the_continuous_laws_when_fine_and_opendps_when_coar
         measure.discrete_tables("gaussian", 1, 1e9)
 
 
+def losses_delta(losses: Array, epsilon: float) -> float:
+    """Estimate delta(epsilon) from privacy losses of outputs drawn from the first of two laws."""
+    return float(np.mean(np.maximum(-np.expm1(np.minimum(epsilon - losses, 0.0)), 0.0)))
+
+
 @pytest.mark.statistical
 def test_sampled_losses_show_the_truth_and_not_more() -> None:
     mu, delta = 0.8, 1e-3
@@ -54,7 +54,7 @@ def test_sampled_losses_show_the_truth_and_not_more() -> None:
     true = measure.epsilon_at(delta, lambda e: measure.gaussian_delta(mu, e))
     shown = measure.from_losses(losses, delta=delta, error=1e-4).epsilon
     assert 0.75 * true < shown <= true
-    assert measure.losses_delta(losses, 1.0) == pytest.approx(measure.gaussian_delta(mu, 1.0), rel=0.05)
+    assert losses_delta(losses, 1.0) == pytest.approx(measure.gaussian_delta(mu, 1.0), rel=0.05)
     assert measure.from_losses(np.zeros(1000), delta=0.0, error=1e-4).epsilon == 0
 
 
@@ -75,7 +75,7 @@ def test_the_printed_objective_loses_what_is_known(n: int, epsilon: float, delta
     case = printed_objective(epsilon, delta, n)
     runs = 20_000 if n == 100 else 200_000
     losses = [a.losses(Effort(runs, 1, seed=0)) for a in case.attacks if isinstance(a, Losses)]
-    assert max(measure.losses_delta(sample, epsilon) for sample in losses) == pytest.approx(known, rel=0.12)
+    assert max(losses_delta(sample, epsilon) for sample in losses) == pytest.approx(known, rel=0.12)
 
 
 @pytest.mark.statistical

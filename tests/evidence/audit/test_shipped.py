@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -204,3 +205,9 @@ def test_noise_of_a_panel_10_percent_too_small_is_seen(name: str, monkeypatch: p
     monkeypatch.setattr(algorithm, "noise_of", lambda *a: (noise_of(*a)[0], 0.9 * noise_of(*a)[1]))
     monkeypatch.setattr(Block, "_require_paid", lambda self, guarantee: None)  # which would refuse it first
     assert broken(cases([name])[0])
+
+
+def test_building_the_cases_warns_of_no_seed() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cases()

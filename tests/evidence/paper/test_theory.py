@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from dpsc import ParameterError
 from dpsc.custodian.weights import printed
 from dpsc.custodian.weights.classic import ridge_weights
 from dpsc.custodian.weights.printed import default_c
 from dpsc.evidence.paper import theory
+from dpsc.evidence.paper.points import AlgorithmName
 from dpsc.privacy import laplace, source
 from dpsc.privacy.sensitivity import post_period, printed_ridge
 from dpsc.types import Array
@@ -32,7 +32,7 @@ def generated(n: int, T0: int, h: int = 3) -> tuple[Array, Array, Array, Array, 
     return X, y, M, f, sigma
 
 
-def measured_and_bounds(n: int, T0: int, epsilon: float, algorithm: str) -> tuple[float, float, float]:
+def measured_and_bounds(n: int, T0: int, epsilon: float, algorithm: AlgorithmName) -> tuple[float, float, float]:
     """Return the RMSE of an algorithm over many draws of its noise, and the printed and the corrected bound."""
     h = 3
     X, y, M, f, sigma = generated(n, T0, h)
@@ -61,8 +61,7 @@ def measured_and_bounds(n: int, T0: int, epsilon: float, algorithm: str) -> tupl
         sigma=sigma,
         psi=float(np.abs(f_reg).max()),
     )
-    bound = theory.output_bound if algorithm == "out" else theory.objective_bound
-    return rmse, bound(setting, "as_printed"), bound(setting, "corrected")
+    return rmse, theory.bound(algorithm, setting, "as_printed"), theory.bound(algorithm, setting, "corrected")
 
 
 @pytest.mark.statistical
@@ -97,9 +96,9 @@ def setting() -> theory.Setting:
 def test_the_bounds_are_the_printed_formulas(setting: theory.Setting) -> None:
     a = 4 * 10 * math.sqrt(18) / 10
     expected = 5 / math.sqrt(3) * (0.5 + a) + (math.sqrt(0.1) + math.sqrt(2) / 2) * (math.sqrt(10) * 0.2 + a)
-    assert theory.output_bound(setting, "as_printed") == pytest.approx(expected)
+    assert theory.bound("out", setting, "as_printed") == pytest.approx(expected)
     expected = 5 / math.sqrt(3) * (0.5 + 10 * a) + (math.sqrt(0.1) + 30) * (math.sqrt(10) * 0.2 + 10 * a)
-    assert theory.output_bound(setting, "corrected") == pytest.approx(expected)
+    assert theory.bound("out", setting, "corrected") == pytest.approx(expected)
 
 
 def test_the_objective_bound_uses_the_printed_norms_of_its_noise(setting: theory.Setting) -> None:
@@ -112,31 +111,8 @@ def test_the_objective_bound_uses_the_printed_norms_of_its_noise(setting: theory
         v = 2 / (10 + Delta) * b_norm + shift
         expected = 5 / math.sqrt(3) * (0.5 + v) + (math.sqrt(0.1) + math.sqrt(2) / 2) * (math.sqrt(10) * 0.2 + v)
         changed = dataclasses.replace(setting, delta=delta)
-        assert theory.objective_bound(changed, "as_printed") == pytest.approx(expected)
-        assert theory.objective_bound(changed, "corrected") > expected
-
-
-@pytest.mark.parametrize("form", ["as_printed", "corrected"])
-def test_the_cost_of_privacy_is_what_the_bound_adds_to_the_non_private_one(
-    setting: theory.Setting, form: theory.Form
-) -> None:
-    free = dataclasses.replace(setting, epsilon1=1e12, epsilon2=1e12)
-    difference = theory.output_bound(setting, form) - theory.output_bound(free, form)
-    assert theory.cost_of_privacy(setting, form) == pytest.approx(difference, rel=1e-9)
-
-
-def test_the_corollaries_are_the_printed_formulas(setting: theory.Setting) -> None:
-    a, s, xi = 4 * 10 * math.sqrt(18) / 10, 1.0, 0.5
-    weight_error = ((math.sqrt(0.2) + math.sqrt(0.2)) * 10 + 0.5) / (5 + 0.5)
-    rows = math.sqrt(0.1) + math.sqrt(2) / 2
-    expected = math.sqrt(10) * (weight_error + a) + rows * (math.sqrt(10) * 0.2 + a)
-    assert theory.output_corollary(setting, s=s, xi=xi) == pytest.approx(expected)
-    assert theory.objective_corollary(setting, s=s, xi=xi) > 0
-
-
-def test_the_corollaries_say_that_they_do_not_hold() -> None:
-    for function in (theory.output_corollary, theory.objective_corollary):
-        assert "does not hold" in str(function.__doc__)
+        assert theory.bound("obj", changed, "as_printed") == pytest.approx(expected)
+        assert theory.bound("obj", changed, "corrected") > expected
 
 
 def test_the_eigenvalue_lemma_behind_the_corollaries_is_false() -> None:
@@ -146,10 +122,3 @@ def test_the_eigenvalue_lemma_behind_the_corollaries_is_false() -> None:
     claimed = 1 / ((1 - xi) * T0 + lambda_ / (2 * T0))
     actual = np.linalg.norm(np.linalg.inv(X @ X.T + lambda_ / (2 * T0) * np.eye(n)), 2)
     assert actual > 1000 * claimed
-
-
-def test_unknown_forms_are_refused(setting: theory.Setting) -> None:
-    with pytest.raises(ParameterError, match="form"):
-        theory.output_bound(setting, "exact")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="xi"):
-        theory.output_corollary(setting, s=1, xi=1.0)

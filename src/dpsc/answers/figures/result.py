@@ -13,7 +13,6 @@ from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, LABEL, LINE, THIN, VER
 from dpsc.answers.words import donors_help, in_units, outcome, percent, sentence
 from dpsc.periods.treatment import LEFT_OUT, OFF
 from dpsc.privacy.guarantee import Guarantee, mark_of
-from dpsc.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +91,8 @@ def draw_gaps(axes: Axes, result: Answer) -> None:
     """Draw observed minus counterfactual and its band, before the intervention as after it."""
     times = PeriodAxis(result.target.index).values
     axes.axhline(0, color=GREY, lw=THIN)
-    whole = gaps_of(result)
+    without = np.concatenate([result.fitted, result.counterfactual])
+    whole = result.target.to_numpy(dtype=np.float64)[-len(without) :] - without
     form = _marker("s", len(times))
     axes.plot(times[-len(whole) :], whole, color=BLUE, lw=LINE, marker=form, ms=3.4, label="_difference")
     for lower, upper, start, label in bands(result):
@@ -113,12 +113,6 @@ def shade_phases(axes: Axes, result: Answer, times: PeriodAxis) -> None:
             name = None if label in named else label
             axes.axvspan(times.before(first + begin), right, color=GREY, alpha=dark, lw=0, zorder=0, label=name)
             named.add(label)
-
-
-def gaps_of(result: Answer) -> Array:
-    """Return the gaps before the intervention, if there is a fit, and after it."""
-    whole = np.concatenate([result.fitted, result.counterfactual])
-    return np.asarray(result.target.to_numpy(dtype=np.float64)[-len(whole) :] - whole)
 
 
 def bands(result: Answer) -> list[tuple[Any, Any, int, str]]:

@@ -21,10 +21,10 @@ _WORST = 5  # periods that are listed
 _A_LINE = 48  # periods of a line of the strip
 _HEIGHTS = "▁▂▃▄▅▆▇"
 _NEVER = (
-    "The periods, how dates and numbers are written, what cells are that several rows give, bounds, the reference "
-    "path, the scale, the segments, epsilon, and which units to leave out. Choose them from public knowledge. A choice "
-    "made by looking at these numbers tells something about single people, and no noise covers it: the guarantee would "
-    "no longer hold."
+    "The periods, how dates and numbers are written, what is done with cells that several rows give, bounds, the "
+    "reference path, the scale, the segments, epsilon, and which units to leave out. Choose them from public "
+    "knowledge. A choice made by looking at these numbers tells something about single people, and no noise covers it: "
+    "the guarantee would no longer hold."
 )
 _MAY = (
     "Typing errors, rows that occur twice, names of one person written in two ways, a lost file. Correct by fixed "
@@ -64,22 +64,15 @@ class Section:
 def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[str] = ()) -> list[Section]:
     """Return everything that is shown, in order; ``datasets`` are those of the ledger."""
     seen = made.seen
-    correct = [finding for finding in seen.findings if finding.grade == "correct"]
-    look = [finding for finding in seen.findings if finding.grade == "look"]
-    parts = [understood(seen)]
-    if correct:
-        parts.append(Section("To correct", "a release would be refused, or wrong", findings=correct))
-    if look:
-        parts.append(Section("Worth a look", "a release can be made without correcting it", findings=look))
+    parts = [understood(seen), *graded(seen.findings, "a release would be refused, or wrong")]
     if seen.periods:
         divided = [] if seen.division is None else [segments(seen, made.outlook)]
         parts += [*divided, calendar(seen), presence(seen), rules(seen)]
-    parts.append(Section("What must NOT be chosen from this view", lines=[_NEVER]))
-    parts.append(Section("What may be corrected", lines=[_MAY]))
+    parts += warned(_NEVER, _MAY)
     if made.outlook is not None:
         parts.append(expected(made.outlook))
     if commands:
-        when = "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to try it first"
+        when = f"as it is; add {Parameter('dry_run', True)} to try it first" if seen.ready else "when all is corrected"
         lines = ["Periods are published, and they are the same for all donors. Are these the ones you mean?"]
         date = Parameter("treatment_time", "PERIOD")
         if "target" not in made.said and "scale" not in made.said:
@@ -94,6 +87,21 @@ def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[s
             lines.append(f"Your ledger has several data sets; add {Parameter('dataset')}, one of {names}.")
         parts.append(Section("The command to run", when, commands=commands, lines=lines))
     return parts
+
+
+def graded(found: Sequence[Finding], until: str) -> list[Section]:
+    """Return what must be corrected, if there is anything, and what is worth a look."""
+    notes = {"correct": ("To correct", until), "look": ("Worth a look", "a release can be made without correcting it")}
+    parts = [Section(*note, findings=[each for each in found if each.grade == grade]) for grade, note in notes.items()]
+    return [part for part in parts if part.findings]
+
+
+def warned(never: str, may: str) -> list[Section]:
+    """Say what the custodian must not do with what was shown, and may do."""
+    return [
+        Section("What must NOT be chosen from this view", lines=[never]),
+        Section("What may be corrected", lines=[may]),
+    ]
 
 
 def verdict(found: Sequence[Finding]) -> str:
@@ -225,7 +233,7 @@ def expected(outlook: Outlook) -> Section:
     if outlook.unit:
         error, effect = in_range("error", outlook.error), in_range("detectable", outlook.detectable)
         facts += [
-            ("error", f"{error}; without donors, by the target's last value, about {_about(outlook.last_value)}"),
+            ("error", f"{error}; without donors, by the target's last value, about {about(outlook.last_value)}"),
             ("effect", f"{effect}: the smallest average effect that would be seen in 8 of 10 cases"),
             ("measured in", outlook.unit),
         ]
@@ -236,7 +244,8 @@ def expected(outlook: Outlook) -> Section:
     return Section("What the release would be like", "from public numbers only", facts=facts, lines=lines)
 
 
-def _about(value: float) -> str:
+def about(value: float) -> str:
+    """Write two digits of a number."""
     return number(float(f"{value:.2g}"))
 
 

@@ -184,22 +184,9 @@ def _text_file(table: tables.Table) -> Path | None:
 
 
 def _skipping(path: Path, table: tables.Table, names: list[str], wrong: list[int]) -> Iterator[Rows]:
-    from pyarrow import csv
-
-    def note(row: Any) -> str:
-        wrong.append(row.number)
-        return "skip"
-
-    reader = csv.open_csv(
-        table.files[0].stream(),
-        read_options=csv.ReadOptions(use_threads=False, encoding=table.reading.encoding),
-        parse_options=csv.ParseOptions(delimiter=table.reading.sep, invalid_row_handler=note),
-        convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(table.schema.names, pa.string()), include_columns=names
-        ),
-    )
-    first = 0
-    for batch in reader:
+    texts = dict.fromkeys(table.schema.names, pa.string())
+    content, first = table.files[0].stream(), 0
+    for batch in formats.csv_batches(content, table.reading, wrong, column_types=texts, include_columns=names):
         yield Rows(str(path), first, batch, table.reading.numbers)
         first += batch.num_rows
 

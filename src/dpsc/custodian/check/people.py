@@ -35,28 +35,16 @@ _EXAMPLES = 5
 _COUNTS = ("people", "left_out", "below", "above", "shortened", "everybody", "in_several_units", "shortened_people")
 
 
-@dataclass(frozen=True)
-class CustodianCounts:
+class CustodianCounts(Bounding):
     """Counts of people and of what bounds do to them, cell by cell, in integers as a release adds them up. Private."""
-
-    rule: TableRule
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether it matters what a record's value is."""
-        return Bounding(self.rule).needs_values
-
-    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the integers of records' values, each by itself, and which records count."""
-        return Bounding(self.rule).amounts(values)
 
     def of(self, people: PersonCells) -> Integers:
         """Return a table for each of ``_COUNTS``, and those of a release; a person is counted in the first cell."""
-        rule, bounding = self.rule, Bounding(self.rule)
+        rule = self.rule
         counts = np.zeros((len(_COUNTS), rule.periods * rule.units), dtype=np.int64)
         if len(people.cells):
             person, cells = people.person, people.cells
-            kept, steps, short = bounding.bounded(people)
+            kept, steps, short = self.bounded(people)
             period = person * rule.periods + cells // rule.units
             several = np.unique(person[1:][period[1:] == period[:-1]])
             value = people.sums - rule.middle_steps
@@ -73,7 +61,7 @@ class CustodianCounts:
             for row, which in enumerate((*of_cells, *of_people)):
                 counts[row] = np.bincount(which, minlength=counts.shape[1])
         table = counts.reshape(len(_COUNTS), rule.periods, rule.units).transpose(0, 2, 1)
-        return np.concatenate([table, bounding.of(people)])
+        return np.concatenate([table, super().of(people)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +141,7 @@ def custodian_look(people: FilePeople, block: Block, on_rows: OnRows = lambda ro
     found = people.add_up(CustodianCounts(rule), on_rows)
     counts, tables = dict(zip(_COUNTS, found, strict=False)), found[len(_COUNTS) :]
     labels = _Labels(people)
-    with formats.nothing_quoted(people.files.path):
+    with formats.nothing_quoted(people.path):
         labels.read()
     values, noises = _exact(rule, block, tables)
     counted = tables[1] // rule.one_person if rule.counts_people else counts["people"]
@@ -163,7 +151,7 @@ def custodian_look(people: FilePeople, block: Block, on_rows: OnRows = lambda ro
     look = CustodianLook(
         rule=rule,
         units=people.units,
-        reading=people.files.table.reading.words if people.files.table.is_text else people.files.table.kind,
+        reading=people.table.reading.words if people.table.is_text else people.table.kind,
         rows=labels.rows,
         without_person=labels.without_person,
         outside_units=sum(labels.elsewhere.values()),
@@ -209,7 +197,7 @@ class _Labels:
 
     def read(self) -> None:
         """Read the labels of all records."""
-        files, grid = self.people.files, self.people.files.grid
+        files, grid = self.people, self.people.grid
         for rows in reader.rows_of(files.table, files.columns[:3], labels=files.columns[1:3]):
             person, unit, time = rows.batch.columns
             self.rows += len(person)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpsc.answers.words import number
 from dpsc.checks import small
-from dpsc.custodian.check.check_report import Section, percent
+from dpsc.custodian.check.check_report import Section, about, graded, percent, warned
 from dpsc.custodian.check.people import CustodianLook
 from dpsc.errors import Parameter
 from dpsc.privacy.guarantee import Guarantee, best_guess
@@ -28,20 +27,16 @@ _MAY = (
 
 def sections(look: CustodianLook, promise: Guarantee, said: TableSpec, commands: Sequence[str]) -> list[Section]:
     """Return everything that is shown, in order."""
-    correct = [finding for finding in look.findings if finding.grade == "correct"]
-    worth = [finding for finding in look.findings if finding.grade == "look"]
-    parts = [_understood(look, said)]
-    if correct:
-        parts.append(Section("To correct", "until then the released table would be useless", findings=correct))
-    if worth:
-        parts.append(Section("Worth a look", "a release can be made without correcting it", findings=worth))
-    parts += [_cells(look), _bounds(look)]
-    parts.append(Section("What must NOT be chosen from this view", lines=[_NEVER]))
-    parts.append(Section("What may be corrected", lines=[_MAY]))
-    parts.append(_expected(look, promise))
-    when = "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to rehearse it first"
-    parts.append(Section("The command to run", when, commands=commands))
-    return parts
+    when = f"as it is; add {Parameter('dry_run', True)} to rehearse it first" if look.ready else "when all is corrected"
+    return [
+        _understood(look, said),
+        *graded(look.findings, "until then the released table would be useless"),
+        _cells(look),
+        _bounds(look),
+        *warned(_NEVER, _MAY),
+        _expected(look, promise),
+        Section("The command to run", when, commands=commands),
+    ]
 
 
 def _understood(look: CustodianLook, said: TableSpec) -> Section:
@@ -66,7 +61,7 @@ def _cells(look: CustodianLook) -> Section:
         for row in ranked.tolist()
     ]
     more = len(look.units) - len(rows)
-    note = f"of {len(look.units)} units those with the fewest" if more else ""
+    note = f"only the units with the fewest people, of all {len(look.units)}" if more else ""
     header = ("unit", "fewest", "usual", "cells with too few")
     return Section("People in the cells", note, table=[header, *rows])
 
@@ -104,7 +99,7 @@ def _expected(look: CustodianLook, promise: Guarantee) -> Section:
         )
     ]
     if np.isfinite(look.noise):
-        said = f"a standard deviation of {_about(look.noise)} in the usual cell"
+        said = f"a standard deviation of {about(look.noise)} in the usual cell"
         if look.finds_bound:
             said = f"at most {said}; a bound on a person that is found privately makes it less"
         facts.append(("noise", said))
@@ -114,7 +109,7 @@ def _expected(look: CustodianLook, promise: Guarantee) -> Section:
             (
                 "noise and change",
                 f"the noise is {ratio:.2g} times the usual change of a unit from one period to the next, which is "
-                f"{_about(look.change)}. Up to about 1 times, answers lose little; above 2 times, prefer longer "
+                f"{about(look.change)}. Up to about 1, answers lose little; above 2, prefer longer "
                 "periods or larger units",
             )
         )
@@ -123,7 +118,3 @@ def _expected(look: CustodianLook, promise: Guarantee) -> Section:
 
 def _of(count: int, whole: int) -> str:
     return f"{count:,} ({percent(count / max(1, whole))})"
-
-
-def _about(value: float) -> str:
-    return number(float(f"{value:.2g}"))

@@ -6,18 +6,17 @@ refused before anything is booked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
-from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
+from dpsc.custodian.donors.people import OnRows, PersonCells
 from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.periods.dates import period_name
@@ -28,7 +27,7 @@ from dpsc.tables.spec import TableSpec
 from dpsc.types import Integers, Times
 
 if TYPE_CHECKING:
-    from dpsc.custodian.custody.payer import Account
+    from dpsc.custodian.custody.payer import Account, Output
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class _Nobody:
     def rows_expected(self) -> int:
         return 0
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         return summand.of(PersonCells.of(np.empty(0, np.uint64), *np.empty((2, 0), np.int64)))
 
 
@@ -154,21 +153,13 @@ def custodian_misfit_of(summed: PeopleSum) -> Misfit | None:
 
 
 def booked(
-    summed: PeopleSum,
-    chosen: PanelChoices,
-    account: Account,
-    out: Path,
-    place: Path,
-    finish: Callable[[], None],
-    *,
-    provenance: str = "",
+    summed: PeopleSum, chosen: PanelChoices, account: Account, output: Output, *, provenance: str = ""
 ) -> PrivatePanel:
-    """Book what the release costs, make it, join it, write it to ``place``, and let ``finish`` move it to ``out``."""
-    algorithm = chosen.algorithm
-    promise = algorithm.guarantee_for(summed.rule)
-    with account.booking(algorithm, output=out, description={"outcome": summed.outcome}, promise=promise):
-        made = algorithm.release(summed, provenance=provenance, dataset=account.payer)
-        panel = made if chosen.grown is None else PrivatePanel.join([chosen.grown, made], disjoint=True)
-        panel.save(place)
-        finish()
-    return panel
+    """Book what the release costs, make it, join it and write it: see :meth:`Account.making`."""
+
+    def make() -> PrivatePanel:
+        made = chosen.algorithm.release(summed, provenance=provenance, dataset=account.payer)
+        return made if chosen.grown is None else PrivatePanel.join([chosen.grown, made], disjoint=True)
+
+    what = {"description": {"outcome": summed.outcome}, "promise": chosen.algorithm.guarantee_for(summed.rule)}
+    return account.making(make, chosen.algorithm, output, **what)

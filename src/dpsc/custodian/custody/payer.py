@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dpsc.errors import LedgerError, Parameter, ParameterError
 
 if TYPE_CHECKING:
+    from dpsc.analyst.private_panel import PrivatePanel
+    from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
     from dpsc.ledger import Entry, Ledger
     from dpsc.privacy.guarantee import Guarantee
 
+Output: TypeAlias = tuple[Path, Path, Callable[[], None]]
+"""A file, where it is written first, and what moves it to its place."""
+Made = TypeVar("Made", bound="Release | Releases | PrivatePanel")
 DEFAULT, NO_LEDGER = "dpsc-ledger.sqlite", Parameter("no_ledger", True)
 
 
@@ -31,6 +37,8 @@ class Account:
         Kept with the booking.
     no_ledger : bool
         Book nothing, whatever ledger there is.
+    last_look : callable
+        Stops, by raising, if that was asked for: afterwards the release is booked.
     """
 
     def __init__(
@@ -41,10 +49,11 @@ class Account:
         partition: str | None = None,
         purpose: str | None = None,
         no_ledger: bool = False,
+        last_look: Callable[[], None] = lambda: None,
     ) -> None:
         self.ledger: Ledger | None = None
         self.entry: Entry | None = None
-        self._silent, self._partition, self._purpose = no_ledger, partition, purpose
+        self._silent, self._partition, self._purpose, self._last_look = no_ledger, partition, purpose, last_look
         given = {"ledger": place, "dataset": dataset, "partition": partition, "purpose": purpose}
         said = [Parameter(name) for name, value in given.items() if value is not None]
         if no_ledger and said:
@@ -114,6 +123,15 @@ class Account:
             yield
         self.entry = entry
 
+    def making(self, make: Callable[[], Made], algorithm: object, output: Output, **what: Any) -> Made:
+        """Book a release, make it, and write it."""
+        out, place, finish = output
+        with self.booking(algorithm, output=out, **what):  # before the release exists
+            made = make()
+            made.save(place)
+            finish()
+        return made
+
     def would_cost(self, promise: Guarantee | None) -> list[str]:
         """Say what a booking would cost, whether there is room for it, and what was released before; books nothing."""
         if self.ledger is None:
@@ -136,9 +154,6 @@ class Account:
             return ledger.told(entry)
         except LedgerError as problem:  # the release is made and booked, whatever can be read now
             return [f"Booked as entry {entry.number}. What is left cannot be shown: {problem}"]
-
-    def _last_look(self) -> None:
-        """Stop, by raising, if that was asked for: afterwards the release is booked."""
 
     def _only_dataset(self, ledger: Ledger) -> str:
         names = [known.name for known in ledger.datasets()]

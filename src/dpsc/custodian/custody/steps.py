@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from dpsc.types import JsonObject, OnProgress, Times
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
     from dpsc.analyst.releases import Releases
-    from dpsc.custodian.custody.payer import Account
+    from dpsc.custodian.custody.payer import Account, Output
     from dpsc.custodian.gram.algorithm import CustodianSum
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.sources import FileDonors
@@ -82,37 +82,6 @@ def require_worth_having(algorithm: GramRelease, n: int, T: int, i_know: bool) -
         )
 
 
-Summed = TypeVar("Summed", contravariant=True)
-Made = TypeVar("Made", bound="Release | Releases", covariant=True)
-
-
-class Chosen(Protocol[Summed, Made]):
-    """How a release is made, of one outcome or of several."""
-
-    @property
-    def algorithm(self) -> GramRelease:
-        """With the whole budget."""
-        ...
-
-    @property
-    def promise(self) -> Guarantee | None:
-        """What the release will promise."""
-        ...
-
-    @property
-    def named(self) -> Mapping[str, str]:
-        """What a ledger keeps beside the algorithm's parameters."""
-        ...
-
-    def about(self, summed: Summed) -> JsonObject:
-        """Return what is public about the donors."""
-        ...
-
-    def release(self, summed: Summed, provenance: str, dataset: str | None) -> Made:
-        """Draw the noise."""
-        ...
-
-
 @dataclass(frozen=True)
 class Choices:
     """How a release is made.
@@ -136,23 +105,16 @@ class Choices:
     missing: Missing | None
     segments: Segments | None = None
 
-    @property
-    def promise(self) -> Guarantee | None:
-        """What a release will promise."""
-        return self.algorithm.guarantee
+    def booked(
+        self, summed: CustodianSum, account: Account, output: Output, *, n_is_public: bool, provenance: str = ""
+    ) -> Release:
+        """Book what the release costs, make it and write it: see :meth:`Account.making`."""
 
-    @property
-    def named(self) -> Mapping[str, str]:
-        """What a ledger keeps beside the algorithm's parameters: nothing."""
-        return {}
+        def make() -> Release:
+            return self.algorithm.release(summed, provenance=provenance, outcome=self.outcome, dataset=account.payer)
 
-    def about(self, summed: CustodianSum) -> JsonObject:
-        """Return what is public about the donors."""
-        return {"outcome": summed.outcome, "periods": len(summed.times), "n": summed.n}
-
-    def release(self, summed: CustodianSum, provenance: str, dataset: str | None) -> Release:
-        """Draw the noise."""
-        return self.algorithm.release(summed, provenance=provenance, outcome=self.outcome, dataset=dataset)
+        about = _described(summed.outcome, summed, n_is_public)
+        return account.making(make, self.algorithm, output, description=about)
 
 
 @dataclass(frozen=True)
@@ -199,19 +161,32 @@ class SeveralChoices:
         """What all outcomes promise together."""
         return self.algorithm.guarantee_of(part.algorithm for part in self.parts.values())
 
-    @property
-    def named(self) -> Mapping[str, str]:
-        """What a ledger keeps beside the algorithm's parameters: the outcomes and their shares."""
-        return {"outcomes": ", ".join(f"{name} ({known['share']:g})" for name, known in self.each.items())}
+    def booked(
+        self,
+        summed: Mapping[str, CustodianSum],
+        account: Account,
+        output: Output,
+        *,
+        n_is_public: bool,
+        provenance: str = "",
+    ) -> Releases:
+        """Book what all outcomes cost together, make them and write them: see :meth:`Account.making`."""
 
-    def about(self, summed: Mapping[str, CustodianSum]) -> JsonObject:
-        """Return what is public about the donors."""
-        first = next(iter(summed.values()))
-        return {"outcome": ", ".join(summed), "periods": len(first.times), "n": first.n}
+        def make() -> Releases:
+            return self.algorithm.release(summed, each=self.each, provenance=provenance, dataset=account.payer)
 
-    def release(self, summed: Mapping[str, CustodianSum], provenance: str, dataset: str | None) -> Releases:
-        """Draw the noise of each."""
-        return self.algorithm.release(summed, each=self.each, provenance=provenance, dataset=dataset)
+        what: JsonObject = {
+            "description": _described(", ".join(summed), next(iter(summed.values())), n_is_public),
+            "promise": self.promise,
+            "parameters": {"outcomes": ", ".join(f"{name} ({known['share']:g})" for name, known in self.each.items())},
+        }
+        return account.making(make, self.algorithm, output, **what)
+
+
+def _described(outcome: str, summed: CustodianSum, n_is_public: bool) -> JsonObject:
+    """Return what is public about the donors."""
+    about = {"outcome": outcome, "periods": len(summed.times)}
+    return about | {"n": summed.n} if n_is_public else about
 
 
 def of_options(
@@ -309,24 +284,3 @@ def _state_of(donors: FileDonors | DaskDonors) -> tuple[tuple[str, int, int], ..
     paths = [str(file.path) for file in table.files] if table.sheet is None else [str(donors.files.path)]
     states = ((path, os.stat(path)) for path in paths if os.path.isfile(path))  # not of databases and object stores
     return tuple((path, state.st_size, state.st_mtime_ns) for path, state in states)
-
-
-def booked(
-    summed: Summed,
-    chosen: Chosen[Summed, Made],
-    account: Account,
-    out: Path,
-    place: Path,
-    finish: Callable[[], None],
-    *,
-    n_is_public: bool,
-    provenance: str = "",
-) -> Made:
-    """Book what the release costs, make it, write it to ``place``, and let ``finish`` move it to ``out``."""
-    about = {name: value for name, value in chosen.about(summed).items() if n_is_public or name != "n"}
-    what: JsonObject = {"description": about, "promise": chosen.promise, "parameters": chosen.named}
-    with account.booking(chosen.algorithm, output=out, **what):  # before the release exists
-        made = chosen.release(summed, provenance, account.payer)
-        made.save(place)
-        finish()
-    return made

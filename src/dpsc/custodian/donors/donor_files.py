@@ -45,7 +45,6 @@ from dpsc.periods import dates
 from dpsc.release.segments import BY, Segments
 from dpsc.tables import arrow, formats, reader
 from dpsc.tables.arrow import Rows
-from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.places import Selection
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
@@ -131,11 +130,6 @@ class Files:
     def by(self) -> list[str]:
         """The column of segments, if there is one."""
         return [] if self.segments is None else [self.segments.by]
-
-    @property
-    def as_understood(self) -> str | None:
-        """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
-        return self.table.reading.words if self.table.is_text and self.table.reading != AS_USUAL else None
 
     @property
     def how(self) -> str:
@@ -345,18 +339,15 @@ class Files:
     def matrix(self) -> Matrix:
         """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""
         with formats.nothing_quoted(self.path):
-            return self._matrix()
+            batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
+            reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
+            labels, values, codes = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
+            return Matrix(values, labels, self.times, self.periods_from, codes=codes)
 
     @cached_property
     def _whole(self) -> Matrix:
         """The matrix of a table held in memory, made once; blocks are copies of its rows."""
         return self.matrix()
-
-    def _matrix(self) -> Matrix:
-        batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
-        reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
-        labels, values, codes = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
-        return Matrix(values, labels, self.times, self.periods_from, codes=codes)
 
     def _pivoted(self, batches: list[Rows]) -> tuple[Labels, Array, Positions | None]:
         """Return the units of a long table, a row for each, and segments: each number is put where it belongs, once."""

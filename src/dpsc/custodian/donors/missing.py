@@ -128,9 +128,7 @@ class Bounds:
     @property
     def offset(self) -> Array:
         """What is subtracted from each period before the division."""
-        if self.scaling == "center":
-            return self.lower + (self.upper - self.lower) / 2
-        return np.zeros_like(self.lower)
+        return self.midpoint if self.scaling == "center" else np.zeros_like(self.lower)
 
     @property
     def factor(self) -> Array:
@@ -156,10 +154,6 @@ class Bounds:
         """Undo :meth:`scale`."""
         return scaled * self.factor[periods] + self.offset[periods]
 
-    def unscale_difference(self, scaled: Array, periods: slice = slice(None)) -> Array:
-        """Undo :meth:`scale` for differences and widths, where the offset cancels."""
-        return scaled * self.factor[periods]
-
 
 BOUNDS = Parameter("bounds", ("lo", "hi"))
 
@@ -181,7 +175,7 @@ class Completion:
     Notes
     -----
     Under every rule but "error", infinite values count as missing, and a donor without any value stays without if there
-    are no bounds: it has no direction, and a Gram release takes it for a fixed public vector. Nothing is refused then.
+    are no bounds: it has no direction, and a Gram release adds a fixed public vector for it. Nothing is refused then.
     """
 
     times: Times

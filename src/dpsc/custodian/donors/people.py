@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from dpsc.types import Array, Integers, Times
+from dpsc.types import Integers
 
 OnRows = Callable[[int], None]
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
@@ -63,47 +63,3 @@ class PersonCells:
         first = np.flatnonzero(new_cell)
         sums = np.add.reduceat(amounts[order], first) if len(first) else np.empty(0, dtype=np.int64)
         return cls(keys[new_person], np.flatnonzero(new_person[first]), cells[first], sums)
-
-
-class TableSum(Protocol):
-    """What is added up over people; what some people add does not depend on the others."""
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether it matters what a record's value is."""
-        ...
-
-    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the integers of records' values, each by itself, and which records count."""
-        ...
-
-    def of(self, people: PersonCells) -> Integers:
-        """Return what some people add: tables × units × periods."""
-        ...
-
-
-class PeopleSource(Protocol):
-    """People whose records can be added up: in a frame, in files, or by a cluster."""
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """The declared units, in their order."""
-        ...
-
-    @property
-    def times(self) -> Times:
-        """The declared periods, in order."""
-        ...
-
-    @property
-    def outcome(self) -> str:
-        """The name of the outcome."""
-        ...
-
-    def rows_expected(self) -> int | None:
-        """Return how many records a progress bar should expect, if that is known."""
-        ...
-
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
-        """Return the exact sum over all people."""
-        ...

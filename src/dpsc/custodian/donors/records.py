@@ -88,7 +88,7 @@ class Grid:
     units: tuple[str, ...]
     times: Times
     time_format: str | None = None
-    _known: dict[tuple[str, Hashable], int] = field(default_factory=dict)
+    _known: dict[tuple[str, Hashable], int] = field(default_factory=dict, repr=False)
 
     def of_frame(
         self, frame: Frame, person: Hashable, unit: Hashable, time: Hashable, outcome: Hashable | None

@@ -30,7 +30,7 @@ from dpsc.privacy import discrete, exact
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.additive import warn_of_large_delta
-from dpsc.privacy.guarantee import GRAM, Guarantee
+from dpsc.privacy.guarantee import GRAM, Guarantee, promised
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import (
@@ -226,16 +226,8 @@ class GramRelease:
     @property
     def guarantee(self) -> Guarantee | None:
         """What a release will promise, known before noise is drawn; None if the noise comes from a seed."""
-        if self.seed is not None:
-            return None
         counted = "" if self.scale is not None else ", and on counts of donors by how much they move"
-        return Guarantee(
-            self.epsilon,
-            self.delta,
-            arithmetic="exact",
-            basis=f"{GRAM}{counted}",
-            loss=self.loss,
-        )
+        return promised(self.epsilon, self.delta, self.seed, basis=f"{GRAM}{counted}", loss=self.loss)
 
     def divided(
         self, outcomes: Iterable[str], each: Mapping[str, Mapping[str, Any]] | None = None
@@ -391,9 +383,7 @@ class GramRelease:
             )
         if each is not None:
             raise ParameterError("each= belongs to several outcomes, given by name.")
-        for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
-            longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
-            checks.printable(name, "" if text is None else str(text), longest)
+        checks.about_a_release(provenance, outcome, dataset)
         if isinstance(donors, CustodianSum):
             given = {"missing": missing, "by": by, "labels": labels}
             if said := next((name for name, value in given.items() if value is not None), None):

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from asyncio import CancelledError
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from dpsc.custodian.donors.blocks import BLOCK_CELLS, CheckedBlock, Identities, row_writer
 from dpsc.custodian.donors.cells import Calendar, column_writer, understood, units_of
-from dpsc.custodian.donors.donor_files import Files, FileSource, Part, runs, segments_of
+from dpsc.custodian.donors.donor_files import FileSource, Part, runs, segments_of
 from dpsc.custodian.donors.missing import Completion
 from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
 from dpsc.errors import DpscError, Parameter, TableError
@@ -115,7 +115,7 @@ def _workers_ignore_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-SPLIT_EVERY = 8
+_SPLIT_EVERY = 8
 _ROW = "row"  # the position of a row in the table
 _KINDS = ("object", "int64", "float64", "int64", "int64")  # of a long table's unit, period, number, segment and row
 Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
@@ -141,10 +141,9 @@ class DaskDonors(FileSource):
 
     def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
         """Let the workers add up all rows; which would come first, so that they are enough, is not known."""
-        job = Job(self.files, summand)
         with client_of(self.scheduler, self.workers) as client, in_file(self.files.path):
             try:
-                whole = self._on(client, job, on_rows)
+                whole = self._on(client, summand, on_rows)
             except (Exception, CancelledError) as problem:
                 raise safe_to_show(problem) from None
         with in_file(self.files.path):
@@ -153,18 +152,58 @@ class DaskDonors(FileSource):
             self.files.require_plausible(whole.n)
         return whole.total, whole.n
 
-    def _on(self, client: Any, job: Job, on_rows: OnRows) -> PartialSum:
+    def _on(self, client: Any, summand: Summand, on_rows: OnRows) -> PartialSum:
         """Let a cluster add up the pieces, and then their sums by a tree."""
-        futures = [client.submit(piece_sum, job.plain(), piece, pure=False) for piece in job.pieces(client)]
-        if not futures:
+        instructions = self.instructions(summand)
+        pieces = self._pieces(client, instructions)
+        if not pieces:
             return failed(TableError("there are no rows."))
-        for future, rows in zip(futures, job.rows, strict=True):
-            future.add_done_callback(lambda done, rows=rows: on_rows(rows) if done.status == "finished" else None)
-        while len(futures) > 1:
-            groups = (futures[i : i + SPLIT_EVERY] for i in range(0, len(futures), SPLIT_EVERY))
-            futures = [client.submit(together, group, pure=False) for group in groups]
-        last: PartialSum = client.submit(complete, futures[0], self.files.path, pure=False).result()
+        sums = [client.submit(piece_sum, instructions, piece, pure=False) for piece, _ in pieces]
+        whole = by_a_tree(client, together, sums, [rows for _, rows in pieces], on_rows)
+        last: PartialSum = client.submit(complete, whole, self.files.path, pure=False).result()
         return last
+
+    def instructions(self, summand: Summand) -> Instructions:
+        """Return what a worker must know."""
+        files = self.files
+        return Instructions(
+            spec=files.spec,
+            columns=files.in_time_order,
+            schema=files.table.schema,
+            reading=files.table.reading,
+            calendar=None if files.spec.wide else files.calendar,
+            completion=files.completion,
+            exclude=files.exclude,
+            summand=summand,
+            set_aside=files.units_with_several_rows[0] if files.spec.wide else None,
+            segments=files.segments,
+        )
+
+    def _pieces(self, client: Any, instructions: Instructions) -> list[tuple[Any, int]]:
+        """Divide a wide table by files and row groups; in a long table, first bring the rows of each donor together.
+
+        Return also how many donors each piece has, about if its file does not say.
+        """
+        files, pieces = self.files, list(row_groups(self.files.table, self.files.columns))
+        if files.spec.wide:
+            share, apart = self._share(len(pieces)), files.units_with_several_rows
+            where: list[tuple[Any, int]] = [((path, groups), rows or share) for path, groups, rows in pieces]
+            return [*where, (apart, len(apart[0]))] if len(apart[0]) else where
+        partitions = _by_donor(instructions, [piece[:2] for piece in pieces]) if pieces else []
+        return [(partition, self._share(len(partitions))) for partition in client.compute(partitions)]
+
+    def _share(self, pieces: int) -> int:
+        return (self.rows_expected() or 0) // max(1, pieces)
+
+
+def by_a_tree(client: Any, add_up: Callable[[Any], Any], sums: list[Any], rows: Sequence[int], on_rows: OnRows) -> Any:
+    """Let workers add up sums, a few at a time, and tell how many rows each had when it is done."""
+    for future, count in zip(sums, rows, strict=True):
+        future.add_done_callback(lambda done, count=count: on_rows(count) if done.status == "finished" else None)
+    while len(sums) > 1:
+        groups = (sums[i : i + _SPLIT_EVERY] for i in range(0, len(sums), _SPLIT_EVERY))
+        sums = [client.submit(add_up, group, pure=False) for group in groups]
+    return sums[0]
 
 
 @contextmanager
@@ -223,49 +262,6 @@ class Instructions:
     summand: Summand
     set_aside: Any = None  # units of a wide table that have several rows
     segments: Segments | None = None
-
-
-class Job:
-    """The pieces of a release, and how many donors each has."""
-
-    def __init__(self, files: Files, summand: Summand) -> None:
-        self.files, self.summand = files, summand
-        self.rows: list[int] = []
-
-    def plain(self) -> Instructions:
-        """Return what a worker must know."""
-        files = self.files
-        return Instructions(
-            spec=files.spec,
-            columns=files.in_time_order,
-            schema=files.table.schema,
-            reading=files.table.reading,
-            calendar=None if files.spec.wide else files.calendar,
-            completion=files.completion,
-            exclude=files.exclude,
-            summand=self.summand,
-            set_aside=files.units_with_several_rows[0] if files.spec.wide else None,
-            segments=files.segments,
-        )
-
-    def pieces(self, client: Any) -> list[Any]:
-        """Divide a wide table by files and row groups; in a long table, first bring the rows of each donor together."""
-        pieces = list(row_groups(self.files.table, self.files.columns))
-        where = [(path, groups) for path, groups, _ in pieces]
-        if self.files.spec.wide:
-            self.rows = [rows or self._share(pieces) for _, _, rows in pieces]
-            apart = self.files.units_with_several_rows
-            if not len(apart[0]):
-                return where
-            self.rows.append(len(apart[0]))
-            return [*where, apart]
-        partitions = _by_donor(self.plain(), where) if where else []
-        self.rows = [self._share(partitions)] * len(partitions)
-        return list(client.compute(partitions))
-
-    def _share(self, pieces: list[Any]) -> int:
-        """Estimate how many donors a piece has if its file does not say."""
-        return (self.files.rows_expected() or 0) // max(1, len(pieces))
 
 
 def row_groups(table: Table, columns: list[str]) -> Iterator[tuple[str, list[int] | None, int]]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,24 +22,6 @@ from dpsc.types import Array, Integers, Positions, Write, one_thread
 
 OnRows = Callable[[int], None]
 BlockSum = Callable[[Write], tuple[Integers, int]]
-
-
-class Summand(Protocol):
-    """Integers that add up over donors. What a block adds does not depend on the other blocks."""
-
-    @property
-    def rows_of_a_block(self) -> int:
-        """The most rows of a block."""
-        ...
-
-    @property
-    def zero(self) -> Integers:
-        """The sum over nobody."""
-        ...
-
-    def for_blocks(self) -> BlockSum:
-        """Return what turns a block into its sum and its number of rows; each thread has its own, with its memory."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +47,7 @@ class Products:
         return np.zeros((self.segments, *shape) if self.segments else shape, dtype=np.int64)
 
     def for_blocks(self) -> BlockSum:
-        """Return what multiplies blocks."""
+        """Return what turns a block into its sum and its number of rows; each thread has its own, with its memory."""
         to_integers = IntegerRows(self.row_map, self.rows_of_a_block)
 
         def part(block: Write) -> tuple[Integers, int]:
@@ -189,3 +171,7 @@ class Presence:
             return np.isfinite(columns).sum(axis=1), columns.shape[1]
 
         return part
+
+
+Summand: TypeAlias = Products | Counts | Presence
+"""Integers that add up over donors. What a block adds does not depend on the other blocks."""

@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -37,39 +37,6 @@ if TYPE_CHECKING:
 _MISSING = Parameter("missing")
 
 
-@runtime_checkable
-class DonorSource(Protocol):
-    """Donors that can be added up."""
-
-    @property
-    def times(self) -> Times:
-        """The periods, in order."""
-        ...
-
-    @property
-    def outcome(self) -> str:
-        """The name of the outcome."""
-        ...
-
-    @property
-    def periods_from(self) -> PeriodsFrom:
-        """Where the periods are from."""
-        ...
-
-    @property
-    def segments(self) -> Segments | None:
-        """The declared segments, if there are any."""
-        ...
-
-    def rows_expected(self) -> int | None:
-        """Return how many donors a progress bar should expect, if that is known."""
-        ...
-
-    def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
-        """Return the exact sum over all donors, or over the first ones if these are enough, and their number."""
-        ...
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ArrayDonors:
     """Donors as an n × T array, periods in order; cells that a release is to complete are NaN."""
@@ -89,6 +56,10 @@ class ArrayDonors:
         """Add up the rows."""
         rows = self.values[: int(min(enough, len(self.values)))]
         return sum_of_rows(rows, summand, codes=self.codes, on_rows=on_rows), len(rows)
+
+
+DonorSource: TypeAlias = ArrayDonors | FileSource
+"""Donors that can be added up."""
 
 
 def sum_of_rows(
@@ -172,13 +143,13 @@ def source_of(
 ) -> DonorSource:
     """Return donors of any form as a source; an array of floats is not copied, unless it needs a rule or segments."""
     if missing is not None or by is not None or labels is not None:
-        if isinstance(donors, (DonorSource, Panel, Donors)) and not isinstance(donors, pd.DataFrame):
+        if isinstance(donors, DonorSource | Panel | Donors):
             if missing is not None:
                 raise ParameterError(f"{_MISSING} is for frames and arrays; these donors have a rule already.")
             raise ParameterError(f"{BY} is for frames and arrays; say it where these donors are made.")
         read = Donors.from_wide if is_frame(donors) else Donors.from_arrays
         donors = read(donors, missing=missing, by=by, labels=labels)
-    if isinstance(donors, DonorSource) and not is_frame(donors):
+    if isinstance(donors, DonorSource):
         return donors
     if isinstance(donors, Panel):
         donors = donors.pool

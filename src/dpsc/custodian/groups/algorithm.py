@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Protocol
 
 import numpy as np
 
 from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.answers.result import SEEDED
-from dpsc.custodian.donors.people import PeopleSource
+from dpsc.custodian.donors.people import OnRows
 from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError
 from dpsc.privacy import discrete
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
+from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, promised
 from dpsc.release.lengths import UNIT, Bins, NoisyLengths, require_lengths, require_quantile
 from dpsc.release.matrix import require_public_labels
 from dpsc.release.panel import Block, budget, noise_of, require_size, require_units
@@ -23,6 +24,33 @@ from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers, OnProgress, Times, unwatched
 
 _LARGEST_SUM = 2.0**61  # in steps: 2^37 people at the bounds of one cell
+
+
+class PeopleSource(Protocol):
+    """People whose records can be added up: in a frame, in files, or by a cluster."""
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The declared units, in their order."""
+        ...
+
+    @property
+    def times(self) -> Times:
+        """The declared periods, in order."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        ...
+
+    def rows_expected(self) -> int | None:
+        """Return how many records a progress bar should expect, if that is known."""
+        ...
+
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
+        """Return the exact sum over all people."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,18 +142,10 @@ class PanelRelease:
 
     def guarantee_for(self, rule: TableRule) -> Guarantee | None:
         """Return what a release of a table will promise, before noise is drawn; None if the noise is from a seed."""
-        if self.seed is not None:
-            return None
-        law = "Laplace" if self.delta == 0 else "Gaussian"
-        return Guarantee(
-            self.epsilon,
-            self.delta,
-            adjacency=REPLACE_PERSON,
-            arithmetic="exact",
-            basis=f"discrete {law} noise on sums over people of bounded length"
-            + (", and on counts of people by length" if self._is_counted else ""),
-            loss=self._loss(rule),
-        )
+        basis = f"discrete {'Laplace' if self.delta == 0 else 'Gaussian'} noise on sums over people of bounded length"
+        basis += ", and on counts of people by length" if self._is_counted else ""
+        loss = self._loss(rule)
+        return promised(self.epsilon, self.delta, self.seed, basis=basis, loss=loss, adjacency=REPLACE_PERSON)
 
     def custodian_sum(self, people: PeopleSource, *, on_progress: OnProgress = unwatched) -> PeopleSum:
         """Add up people exactly, without noise: private, only for :meth:`release`.
@@ -137,9 +157,7 @@ class PanelRelease:
         self._require_room(rule)
         lengths, expected = None, people.rows_expected()
         if self.person_bound_quantile is not None:
-            counts = people.add_up(
-                LengthCounts(Bins(rule)), lambda rows: on_progress("counting people", rows, expected)
-            )
+            counts = people.add_up(LengthCounts(rule), lambda rows: on_progress("counting people", rows, expected))
             lengths = self.noisy_lengths(counts, rule)
             rule = lengths.bounded(rule)
         about = rule, people.units, people.times, people.outcome
@@ -199,9 +217,7 @@ class PanelRelease:
         from noisy counts of people by length (``counted``), which take a stated share of mu^2 or of epsilon; the table
         takes what is left. Proof: docs/proofs/people-in-groups.md.
         """
-        for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
-            longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
-            checks.printable(name, "" if text is None else str(text), longest)
+        checks.about_a_release(provenance, outcome, dataset)
         summed = people if isinstance(people, PeopleSum) else self.custodian_sum(people, on_progress=on_progress)
         rule = self._rule_of(summed)
         randomness.warn_of_seed(self.seed)

@@ -1,13 +1,23 @@
-"""What each person adds to a table: clipped, thinned, and of bounded length, each person by itself. Private."""
+"""What each person adds to a table: clipped, thinned, and of bounded length, each person by itself. Private.
+
+Records are divided by the hash of their person into parts, more than fit into memory if need be, each of which is then
+added up by itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dpsc.custodian.donors.people import Keys, PersonCells, mixed
+from dpsc.custodian.donors.blocks import in_order
+from dpsc.custodian.donors.divided import Divided
+from dpsc.custodian.donors.people import Keys, OnRows, PersonCells, mixed
+from dpsc.custodian.donors.records import Records
 from dpsc.release.lengths import BINS, Bins
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers
@@ -96,28 +106,20 @@ class Bounding:
             )
 
 
-@dataclass(frozen=True)
-class LengthCounts:
+class LengthCounts(Bounding):
     """Counts people by the length of what they add before a bound on it: each by its own records, in one bin."""
 
-    bins: Bins
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether it matters what a record's value is."""
-        return True
-
-    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the integers of records' values, as a release adds them up, and which records count."""
-        return Bounding(self.bins.rules[-1]).amounts(values)
+    @cached_property
+    def _ends(self) -> Integers:
+        return Bins(self.rule).ends
 
     def of(self, people: PersonCells) -> Integers:
         """Return how many people are in each bin; whoever has no cell is in none."""
-        kept, steps, _ = Bounding(self.bins.rules[-1]).bounded(people)
-        person = people.person[kept]
+        kept = self._kept(people.person, people.keys, people.cells)
+        person, steps = people.person[kept], self._steps(people.sums[kept])  # not shortened
         first = np.flatnonzero(np.append(True, person[1:] != person[:-1])[: len(person)])
         squares = np.add.reduceat(steps**2, first) if len(first) else np.empty(0, dtype=np.int64)
-        return np.bincount(np.searchsorted(self.bins.ends, squares), minlength=BINS)
+        return np.bincount(np.searchsorted(self._ends, squares), minlength=BINS)
 
 
 def _rank(groups: Integers) -> Integers:
@@ -125,3 +127,64 @@ def _rank(groups: Integers) -> Integers:
     positions = np.arange(len(groups))
     new = np.append(True, groups[1:] != groups[:-1])[: len(groups)]
     return np.asarray(positions - np.maximum.accumulate(np.where(new, positions, 0)))
+
+
+_COLUMNS = 3  # of a record: the hash of the person, the cell, the amount
+WIDTH = _COLUMNS * 8  # bytes
+
+
+def add_up(
+    records: Iterable[Records],
+    summand: Bounding,
+    on_rows: OnRows = lambda rows: None,
+    *,
+    expected: int | None = None,
+    in_memory: bool = True,
+    threads: int | None = None,
+) -> Integers:
+    """Return the exact sum over all people.
+
+    Parameters
+    ----------
+    records : iterable of Records
+        In any order: each becomes an integer before it is added.
+    summand : Bounding
+    on_rows : callable
+        Is told how many records were read.
+    expected : int, optional
+        How many records there are, about.
+    in_memory : bool
+        Whether the records are held; otherwise they are kept in a private file meanwhile.
+    threads : int, optional
+    """
+    divided = Divided(_COLUMNS, expected, in_memory=in_memory)
+    for some in records:
+        amounts, kept = summand.amounts(some.values)
+        rows = np.column_stack([some.keys.view(np.int64), some.cells, amounts])
+        divided.put(rows if kept.all() else rows[kept])
+        on_rows(len(kept))
+    divided.finish()
+    with closing(in_order(lambda part: summand.of(_people_of(divided, part)), range(divided.parts), threads)) as sums:
+        _, total = next(sums)
+        for _, of_part in sums:
+            total = total + of_part
+        return total
+
+
+def _people_of(divided: Divided, part: int) -> PersonCells:
+    """Return the people of a part; one of them may have very many records."""
+    waiting: list[Integers] = [np.empty((0, _COLUMNS), dtype=np.int64)]
+    rows = 0
+    for some in divided.part(part):
+        waiting.append(some)
+        rows += len(some)
+        if rows > divided.at_once:
+            people = _people(waiting)
+            waiting = [np.column_stack([people.keys.view(np.int64)[people.person], people.cells, people.sums])]
+            rows = 0
+    return _people(waiting)
+
+
+def _people(records: list[Integers]) -> PersonCells:
+    keys, cells, amounts = np.concatenate(records).T
+    return PersonCells.of(np.ascontiguousarray(keys).view(np.uint64), cells, amounts)

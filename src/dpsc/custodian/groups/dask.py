@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
+from dpsc.custodian.donors.people import OnRows, PersonCells
 from dpsc.custodian.donors.records import Grid
-from dpsc.custodian.gram.dask import PIECE_CELLS, SPLIT_EVERY, Piece, client_of, row_groups, rows_of_piece, safe_to_show
+from dpsc.custodian.gram.dask import PIECE_CELLS, Piece, by_a_tree, client_of, row_groups, rows_of_piece, safe_to_show
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.custodian.groups.people_files import FilePeople, require_outcome
 from dpsc.errors import DpscError
 from dpsc.tables.dialect import Reading
@@ -27,13 +28,14 @@ _KINDS = {"key": np.uint64, "cell": np.int64, "amount": np.int64}  # of a record
 _NONE = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _KINDS.items()})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DaskPeople(FilePeople):
     """People in files that every worker can read.
 
     Attributes
     ----------
-    files : PeopleFiles
+    path, spec, grid
+        As of :class:`FilePeople`.
     scheduler, workers : optional
         As of :class:`dpsc.custodian.gram.dask.DaskDonors`.
     """
@@ -46,11 +48,11 @@ class DaskPeople(FilePeople):
         """Where the records are kept until they are added up."""
         return "held by the workers of a cluster"
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         """Let the workers add up all people."""
-        require_outcome(summand, self.files.spec.outcome is not None)
-        pieces = [piece[:2] for piece in row_groups(self.files.table, self.files.columns)]
-        with client_of(self.scheduler, self.workers) as client, in_file(self.files.path):
+        require_outcome(summand, self.spec.outcome is not None)
+        pieces = [piece[:2] for piece in row_groups(self.table, self.columns)]
+        with client_of(self.scheduler, self.workers) as client, in_file(self.path):
             try:
                 total = self._on(client, summand, pieces, on_rows)
             except (Exception, CancelledError) as problem:
@@ -59,28 +61,23 @@ class DaskPeople(FilePeople):
             raise total
         return total
 
-    def _on(self, client: Any, summand: TableSum, pieces: list[Piece], on_rows: OnRows) -> Integers | DpscError:
+    def _on(self, client: Any, summand: Bounding, pieces: list[Piece], on_rows: OnRows) -> Integers | DpscError:
         import dask.dataframe as dd
 
-        table = self.files.table
+        table = self.table
         if not pieces:
             return _sum_of(summand, _NONE)
-        read = partial(_records, self.files.grid, summand, table.schema, self.files.columns, table.reading)
+        read = partial(_records, self.grid, summand, table.schema, self.columns, table.reading)
         frame = dd.from_map(read, pieces, meta=_NONE)
         parts = client.compute(list(frame.shuffle(on="key").to_delayed()))
         sums = [client.submit(_sum_of, summand, part, pure=False) for part in parts]
         share = (self.rows_expected() or 0) // max(1, len(sums))
-        for future in sums:
-            future.add_done_callback(lambda done: on_rows(share) if done.status == "finished" else None)
-        while len(sums) > 1:
-            groups = (sums[i : i + SPLIT_EVERY] for i in range(0, len(sums), SPLIT_EVERY))
-            sums = [client.submit(_together, group, pure=False) for group in groups]
-        total: Integers | DpscError = sums[0].result()
+        total: Integers | DpscError = by_a_tree(client, _together, sums, [share] * len(sums), on_rows).result()
         return total
 
 
 def _records(
-    grid: Grid, summand: TableSum, schema: Any, columns: list[str], reading: Reading, piece: Piece
+    grid: Grid, summand: Bounding, schema: Any, columns: list[str], reading: Reading, piece: Piece
 ) -> pd.DataFrame:
     """Read a piece on a worker: the hash of each record's person, its cell, its amount."""
     try:
@@ -94,7 +91,7 @@ def _records(
         raise safe_to_show(problem) from None  # without the original error, whose data Dask would log
 
 
-def _sum_of(summand: TableSum, records: pd.DataFrame) -> Integers | DpscError:
+def _sum_of(summand: Bounding, records: pd.DataFrame) -> Integers | DpscError:
     """Add up the people of a part. An error is returned, not raised: Dask would log the arguments, the records."""
     try:
         return summand.of(PersonCells.of(*(records[name].to_numpy() for name in _KINDS)))

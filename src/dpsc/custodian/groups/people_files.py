@@ -12,12 +12,11 @@ from functools import cached_property
 from pathlib import Path
 
 from dpsc.custodian.donors.blocks import in_order
-from dpsc.custodian.donors.people import OnRows, TableSum
-from dpsc.custodian.donors.person_sum import WIDTH, add_up
+from dpsc.custodian.donors.people import OnRows
 from dpsc.custodian.donors.records import Grid, Records
+from dpsc.custodian.groups.bounding import WIDTH, Bounding, add_up
 from dpsc.errors import ParameterError
 from dpsc.tables import formats, reader
-from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, PERSON, TIME, UNIT, TableSpec
 from dpsc.types import Integers, Times
@@ -28,8 +27,8 @@ _MOST_HELD = 2**29  # bytes of records; more are kept in a file
 
 
 @dataclass(frozen=True, eq=False)
-class PeopleFiles:
-    """Records of people in one file or in a folder of files.
+class FilePeople:
+    """People in one file or in a folder of files: a row for each record, in any order.
 
     Attributes
     ----------
@@ -54,17 +53,12 @@ class PeopleFiles:
         labels = [self.spec.person, self.spec.unit, self.spec.time]
         return reader.open_table(self.path, labels, self.spec.dialect, [*labels, self.spec.outcome])
 
-    @property
-    def as_understood(self) -> str | None:
-        """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
-        return self.table.reading.words if self.table.is_text and self.table.reading != AS_USUAL else None
-
     @cached_property
     def in_memory(self) -> bool:
         """Whether the records are held in memory."""
         if self.held is not None:
             return self.held
-        rows = self.table.rows_expected()
+        rows = self.rows_expected()
         return rows is not None and rows * WIDTH <= min(_MOST_HELD, formats.free_memory() / 4)
 
     @cached_property
@@ -83,6 +77,35 @@ class PeopleFiles:
             reader.require_same_columns(table, self.path, [name for name in names if name not in table.folders])
             return names
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The declared units, in their order."""
+        return self.grid.units
+
+    @property
+    def times(self) -> Times:
+        """The declared periods, in order."""
+        return self.grid.times
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        return self.spec.outcome or PEOPLE
+
+    @property
+    def how(self) -> str:
+        """Where the records are kept until they are added up."""
+        return "held in memory" if self.in_memory else "kept in a private file meanwhile"
+
+    def require_columns(self) -> None:
+        """Refuse files without the columns that were named; no record is read."""
+        with formats.nothing_quoted(self.path):
+            self.columns  # noqa: B018
+
+    def rows_expected(self) -> int | None:
+        """Return how many records to expect, if that is known."""
+        return self.table.rows_expected()
+
     def records(self) -> Generator[Records, None, None]:
         """Yield the records, batch by batch; several are read at the same time."""
         rows = reader.rows_of(self.table, self.columns, AT_ONCE, labels=self.columns[1:3])
@@ -90,52 +113,14 @@ class PeopleFiles:
             for _, some in made:
                 yield some
 
-
-@dataclass(frozen=True)
-class FilePeople:
-    """People in files: a row for each record, in any order."""
-
-    files: PeopleFiles
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """The declared units, in their order."""
-        return self.files.grid.units
-
-    @property
-    def times(self) -> Times:
-        """The declared periods, in order."""
-        return self.files.grid.times
-
-    @property
-    def outcome(self) -> str:
-        """The name of the outcome."""
-        return self.files.spec.outcome or PEOPLE
-
-    @property
-    def how(self) -> str:
-        """Where the records are kept until they are added up."""
-        return "held in memory" if self.files.in_memory else "kept in a private file meanwhile"
-
-    def require_columns(self) -> None:
-        """Refuse files without the columns that were named; no record is read."""
-        with formats.nothing_quoted(self.files.path):
-            self.files.columns  # noqa: B018
-
-    def rows_expected(self) -> int | None:
-        """Return how many records to expect, if that is known."""
-        return self.files.table.rows_expected()
-
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         """Return the exact sum over all people."""
-        require_outcome(summand, self.files.spec.outcome is not None)
-        with formats.nothing_quoted(self.files.path):
-            expected, records = self.rows_expected(), self.files.records()
-            with closing(records):
-                return add_up(records, summand, on_rows, expected=expected, in_memory=self.files.in_memory)
+        require_outcome(summand, self.spec.outcome is not None)
+        with formats.nothing_quoted(self.path), closing(self.records()) as records:
+            return add_up(records, summand, on_rows, expected=self.rows_expected(), in_memory=self.in_memory)
 
 
-def require_outcome(summand: TableSum, is_there: bool) -> None:
+def require_outcome(summand: Bounding, is_there: bool) -> None:
     """Refuse to add up values where no column of them is named."""
     if summand.needs_values and not is_there:
         raise ParameterError(f"say which column holds the numbers, {OUTCOME}; only to count people it is not needed.")

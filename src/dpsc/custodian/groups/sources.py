@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from dpsc.custodian.donors.donor_files import Engine, chosen
 from dpsc.custodian.donors.frames import Frame
-from dpsc.custodian.donors.people import OnRows, TableSum
-from dpsc.custodian.donors.person_sum import add_up
+from dpsc.custodian.donors.people import OnRows
 from dpsc.custodian.donors.records import Grid, Records
-from dpsc.custodian.groups.people_files import AT_ONCE, PEOPLE, FilePeople, PeopleFiles, require_outcome
+from dpsc.custodian.groups.bounding import Bounding, add_up
+from dpsc.custodian.groups.people_files import AT_ONCE, PEOPLE, FilePeople, require_outcome
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods import dates
 from dpsc.periods.declare import PERIODS, declared
@@ -93,7 +93,7 @@ class People:
         """Return how many records there are."""
         return len(self._records.keys)
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         """Return the exact sum over all people."""
         require_outcome(summand, self._has_outcome)
         return add_up(self._blocks(), summand, on_rows, expected=self.rows_expected())
@@ -125,10 +125,10 @@ def people_in(
     spec.complete()
     grid = grid_of(units, periods, spec.time_format, str(spec.time))
     if engine != "dask":
-        return FilePeople(PeopleFiles(where, spec, grid, None if engine == "auto" else engine == "memory"))
+        return FilePeople(where, spec, grid, None if engine == "auto" else engine == "memory")
     from dpsc.custodian.groups.dask import DaskPeople
 
-    return DaskPeople(PeopleFiles(where.absolute(), spec, grid), scheduler, workers)
+    return DaskPeople(where.absolute(), spec, grid, scheduler=scheduler, workers=workers)
 
 
 def grid_of(units: Iterable[str] | None, periods: PeriodsLike | None, time_format: str | None, time: str) -> Grid:

@@ -20,7 +20,7 @@ from dpsc.privacy import discrete, exact, sensitivity
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.additive import StepBudget, release_integers, single, warn_of_large_delta
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, promised
 from dpsc.types import Array, Integers
 
 NAME = "ObjectivePerturbation"
@@ -79,16 +79,10 @@ class ObjectivePerturbation:
     @property
     def guarantee(self) -> Guarantee | None:
         """What a result will promise, known before noise is drawn; None if the noise comes from a seed."""
-        if self.seed is not None:
-            return None
-        (epsilon1, delta1), for_answer = self._budgets
-        return Guarantee(
-            self.epsilon,
-            self.delta,
-            arithmetic="exact",
-            basis="constrained objective perturbation, answer projection",
-            loss=Loss.from_epsilon_delta(epsilon1, delta1) + for_answer.loss,
-        )
+        for_weights, for_answer = self._budgets
+        loss = Loss.from_epsilon_delta(*for_weights) + for_answer.loss
+        basis = "constrained objective perturbation, answer projection"
+        return promised(self.epsilon, self.delta, self.seed, basis=basis, loss=loss)
 
     @np.errstate(all="ignore")
     def fit(self, panel: Panel, *, on_progress: OnProgress = lambda drawn: None) -> PrivateResult | UnprovenResult:

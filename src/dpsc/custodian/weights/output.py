@@ -19,7 +19,7 @@ from dpsc.privacy import exact, sensitivity
 from dpsc.privacy import source as randomness
 from dpsc.privacy.additive import StepBudget, divide, release_integers, warn_of_large_delta
 from dpsc.privacy.exact import solver_error
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, promised
 from dpsc.types import Array
 
 NAME = "OutputPerturbation"
@@ -81,16 +81,9 @@ class OutputPerturbation:
     @property
     def guarantee(self) -> Guarantee | None:
         """What a result will promise, known before noise is drawn; None if the noise comes from a seed."""
-        if self.seed is not None:
-            return None
         for_weights, for_answer = self._budgets
-        return Guarantee(
-            self.epsilon,
-            self.delta,
-            arithmetic="exact",
-            basis="exact ridge sensitivity, answer projection",
-            loss=for_weights.loss + for_answer.loss,
-        )
+        basis, loss = "exact ridge sensitivity, answer projection", for_weights.loss + for_answer.loss
+        return promised(self.epsilon, self.delta, self.seed, basis=basis, loss=loss)
 
     @np.errstate(all="ignore")
     def fit(self, panel: Panel, *, on_progress: OnProgress = lambda drawn: None) -> PrivateResult | UnprovenResult:

@@ -23,7 +23,6 @@ from dpsc.privacy.additive import (
     discrete_scale,
     release_integers,
     require_fine_grid,
-    zero_noise,
 )
 from dpsc.privacy.source import Source
 from dpsc.types import Array
@@ -46,7 +45,7 @@ def release_answer(data: ScaledPanel, weights: Array, budget: StepBudget, source
     """
     largest = float(np.abs(weights).max())
     if largest == 0:  # no donor has weight: the answer is zero whatever the donors are
-        return np.zeros(data.Z.shape[1]), zero_noise(data.Z.shape[1])
+        return np.zeros(data.Z.shape[1]), NoiseLaw("gaussian", 0.0, data.Z.shape[1])
 
     # Both factors become integers, so that the product and its sensitivity are exact.
     n = data.Z.shape[0]
@@ -75,8 +74,8 @@ def _bits(n: int) -> int:
     return min(exact.ENTRY_BITS, int((60 - math.log2(n)) // 2))
 
 
-def onto_l1_ball(f: Array, radius: float = 1.0) -> Array:
-    """Return the point of {||f||_1 <= radius} nearest to f.
+def onto_l1_ball(f: Array) -> Array:
+    """Return the point of {||f||_1 <= 1} nearest to f.
 
     Examples
     --------
@@ -84,15 +83,15 @@ def onto_l1_ball(f: Array, radius: float = 1.0) -> Array:
     [0.5, -0.5, 0.0]
     """
     size = np.abs(f)
-    if math.fsum(size) <= radius:
+    if math.fsum(size) <= 1:
         return f
-    # Only entries within `radius` of the largest can stay; measured from there, large numbers do not cancel.
-    height = (size - size.max()) + radius
+    # Only entries within 1 of the largest can stay; measured from there, large numbers do not cancel.
+    height = (size - size.max()) + 1
     ordered = np.sort(height[height > 0])[::-1]
-    excess = (np.cumsum(ordered) - radius) / np.arange(1, ordered.size + 1)
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, ordered.size + 1)
     threshold = excess[np.flatnonzero(ordered > excess)[-1]]
     kept = np.maximum(height - threshold, 0.0)
-    return np.asarray(np.copysign(kept * (radius / math.fsum(kept)), f))
+    return np.asarray(np.copysign(kept * (1 / math.fsum(kept)), f))
 
 
 PROJECTION_ONLY = (
@@ -156,5 +155,5 @@ def findings(
         "algorithm": algorithm,
         "parameters": parameters,
         "notes": (PROJECTION_ONLY, BEYOND_BOUNDS) if beyond.any() else (PROJECTION_ONLY,),
-        "uncertainty": ProjectionNoise(noise, panel.bounds.unscale_difference(np.ones(panel.h), panel.post)),
+        "uncertainty": ProjectionNoise(noise, panel.bounds.factor[panel.post]),
     }

@@ -166,17 +166,6 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     return float(max(0.0, math.exp(log_ndtr(upper)) - math.exp(epsilon + log_ndtr(lower))))
 
 
-def laplace_delta(shift: float, epsilon: float) -> float:
-    """Return delta(epsilon) of one-dimensional Laplace noise whose centres are ``shift`` scales apart.
-
-    Examples
-    --------
-    >>> laplace_delta(1.0, 1.0), round(laplace_delta(1.0, 0.5), 4)
-    (0.0, 0.2212)
-    """
-    return max(0.0, -math.expm1((epsilon - shift) / 2))
-
-
 def table_delta(log_p: Array, log_q: Array, epsilon: float) -> float:
     """Return delta(epsilon) between two laws given by their log-probabilities on the same points."""
     return float(np.sum(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0.0)))
@@ -228,11 +217,6 @@ def table_epsilon(log_p: Array, log_q: Array, delta: float) -> float:
         return float(np.abs(log_p - log_q).max())
     directions = ((log_p, log_q), (log_q, log_p))
     return max(epsilon_at(delta, partial(table_delta, p, q)) for p, q in directions)
-
-
-def losses_delta(losses: Array, epsilon: float) -> float:
-    """Return an estimate of delta(epsilon) from privacy losses of outputs drawn from the first of two laws."""
-    return float(np.mean(np.maximum(-np.expm1(np.minimum(epsilon - losses, 0.0)), 0.0)))
 
 
 def from_losses(losses: Array, *, delta: float, error: float) -> Shown:

@@ -7,7 +7,7 @@ in the library shows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,7 +33,6 @@ FARTHEST = 1e9  # the movement of a hostile donor, in units of the constant that
 class Pair:
     """Two donor pools that differ in the first row, and a public target."""
 
-    name: str
     donors: Array
     neighbour: Array
     target: Array
@@ -46,7 +45,7 @@ class Pair:
 
     def swapped(self) -> Pair:
         """Return the same pair in the other order."""
-        return Pair(self.name, self.neighbour, self.donors, self.target, self.T0)
+        return Pair(self.neighbour, self.donors, self.target, self.T0)
 
     def panel(self, side: int) -> Panel:
         """Return one donor pool as a panel with public bounds (-1, 1)."""
@@ -56,12 +55,12 @@ class Pair:
 def fine_bits(row: Sequence[float], target: Sequence[float]) -> Pair:
     """One donor that is zero, against a row whose weight has fine bits, for attacks on the lowest bits of a weight."""
     donors = np.array([[*row, 0.0]])
-    return Pair("fine bits", 0 * donors, donors, np.array([*target, 0.0]), len(row))
+    return Pair(0 * donors, donors, np.array([*target, 0.0]), len(row))
 
 
-def _pair(name: str, others: Array, row: Array, other_row: Array, T0: int) -> Pair:
+def _pair(others: Array, row: Array, other_row: Array, T0: int) -> Pair:
     target = np.ones(len(row))
-    return Pair(name, np.vstack([row, others]), np.vstack([other_row, others]), target, T0)
+    return Pair(np.vstack([row, others]), np.vstack([other_row, others]), target, T0)
 
 
 def opposite_rows(T0: int, h: int, *, before: float = 1.0, after: float = 1.0) -> Pair:
@@ -70,25 +69,25 @@ def opposite_rows(T0: int, h: int, *, before: float = 1.0, after: float = 1.0) -
     ``before`` and ``after`` are the sizes of the entries; sizes above one must be clipped.
     """
     row = np.append(np.full(T0, before), np.full(h, after))
-    return _pair("opposite rows", np.empty((0, T0 + h)), row, -row, T0)
+    return _pair(np.empty((0, T0 + h)), row, -row, T0)
 
 
 def zero_row(n: int, T0: int, h: int) -> Pair:
     """All ones against the same with one row of zeros: breaks objective perturbation as printed."""
     ones = np.ones(T0 + h)
-    return _pair("ones and a zero row", np.ones((n - 1, T0 + h)), ones, np.zeros(T0 + h), T0)
+    return _pair(np.ones((n - 1, T0 + h)), ones, np.zeros(T0 + h), T0)
 
 
 def rank_one(n: int, T0: int, h: int) -> Pair:
     """Donors that are all the same, against one that is their mirror image: moves the gradient the furthest."""
     ones = np.ones(T0 + h)
-    return _pair("rank one", np.ones((n - 1, T0 + h)), ones, -ones, T0)
+    return _pair(np.ones((n - 1, T0 + h)), ones, -ones, T0)
 
 
 def weak_crowd(n: int, T0: int, h: int, *, mu: float) -> Pair:
     """Many weak donors that share the weight until a strong one takes it: moves all weights at once, far in l1."""
     weak = np.full((n - 1, T0 + h), (mu / (n * T0)) ** 0.5)
-    return _pair("weak crowd", weak, np.ones(T0 + h), np.zeros(T0 + h), T0)
+    return _pair(weak, np.ones(T0 + h), np.zeros(T0 + h), T0)
 
 
 def still_and_moving(row_map: RowMap) -> Pair:
@@ -96,13 +95,13 @@ def still_and_moving(row_map: RowMap) -> Pair:
 
     Their vectors are two of the unit vectors: the worst case of the Gram matrix, on its diagonal.
     """
-    return _pair("still and moving", _nobody(row_map), np.zeros(row_map.T), _along(row_map, 0, FARTHEST), row_map.T - 1)
+    return _pair(_nobody(row_map), np.zeros(row_map.T), _along(row_map, 0, FARTHEST), row_map.T - 1)
 
 
 def orthogonal_rows(row_map: RowMap) -> Pair:
     """Two donors that move very much, in two directions of the map, the first and the last."""
     row, other = (_along(row_map, direction, FARTHEST) for direction in (0, -1))
-    return _pair("orthogonal rows", _nobody(row_map), row, other, row_map.T - 1)
+    return _pair(_nobody(row_map), row, other, row_map.T - 1)
 
 
 def mirrored_rows(row_map: RowMap) -> Pair:
@@ -112,7 +111,7 @@ def mirrored_rows(row_map: RowMap) -> Pair:
     of the Gram matrix.
     """
     row = _along(row_map, 0, 1.0)
-    return _pair("mirrored rows", _nobody(row_map), row, -row, row_map.T - 1)
+    return _pair(_nobody(row_map), row, -row, row_map.T - 1)
 
 
 def _along(row_map: RowMap, direction: int, size: float) -> Array:
@@ -197,8 +196,7 @@ class TwoStep:
         return sum(apart)
 
     def _fit_seeded(self, donors: Array) -> Result:
-        pair = Pair("", donors, donors, self.pair.target, self.pair.T0)
-        return self.make(0).fit(pair.panel(0))
+        return self.make(0).fit(replace(self.pair, donors=donors).panel(0))
 
     def centres(self) -> tuple[Array, Array]:
         """Return the ridge weights of both neighbours, for the public lambda and bounds."""

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.analyst.private_panel import PrivatePanel
-from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
+from dpsc.custodian.donors.people import OnRows, PersonCells
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
 from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.evidence.audit import measure
@@ -48,7 +48,7 @@ def added(rule: TableRule, *people: Person) -> Integers:
     return summed(Bounding(rule), *people)
 
 
-def summed(summand: TableSum, *people: Person) -> Integers:
+def summed(summand: Bounding, *people: Person) -> Integers:
     """Return what people add to a sum, as the library adds them up."""
     keys = np.repeat(np.arange(len(people), dtype=np.uint64), [len(person.cells) for person in people])
     cells, values = (np.concatenate(parts) for parts in zip(*people, strict=True))
@@ -69,7 +69,7 @@ class Crowd:
         """Return how many records there are."""
         return sum(len(person.cells) for person in self.people)
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         """Return the exact sum over all people."""
         return summed(summand, *self.people)
 
@@ -186,7 +186,7 @@ def _counts_by_length(rule: TableRule) -> list[Exact]:
     bins = Bins(rule)
     pair = next(pair for pair in pairs(bins.rules[0]) if len(pair[0].cells))
     longer = Person(pair[1].cells, 9 * pair[1].values)
-    change = summed(LengthCounts(bins), pair[0]) - summed(LengthCounts(bins), longer)
+    change = summed(LengthCounts(bins.rule), pair[0]) - summed(LengthCounts(bins.rule), longer)
     reached = (np.abs(change).sum(), np.linalg.norm(change))
     stated = bins.l1_sensitivity / UNIT, math.sqrt(bins.squared_sensitivity) / UNIT
     return [

@@ -155,7 +155,7 @@ def _measured_over_printed_bound(e: Evidence) -> list[float]:
     ratios = []
     for method in METHODS:
         for lambda_ in LAMBDAS:
-            setting = setting_of(e.data(SMALL), lambda_, EACH, EACH)
+            setting = setting_of(e.data(SMALL), lambda_)
             ratios.append(e.at_lambda(method, SMALL, lambda_).mean / theory.bound(method, setting, "as_printed"))
     return ratios
 

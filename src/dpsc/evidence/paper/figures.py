@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -106,9 +105,7 @@ SPECS: dict[Name, Spec] = {
 }
 
 
-def table(
-    name: Name, recipes: Sequence[Recipe], outcomes: Mapping[Point, Outcome], runs: int, seed: int
-) -> pd.DataFrame:
+def table(name: Name, recipes: Sequence[Recipe], outcomes: Mapping[Point, Outcome], seed: int) -> pd.DataFrame:
     """Return everything a figure shows, one row per number."""
     if name == "data":
         return _examples(recipes, seed)
@@ -147,7 +144,7 @@ def _bounds(recipe: Recipe, seed: int) -> list[dict[str, Any]]:
     """Return the bounds of both accuracy theorems, as printed and corrected, on the data of a recipe."""
     rows = []
     for lambda_ in LAMBDAS:
-        setting = setting_of(dataset(DATA[recipe], *SMALL, seed), lambda_, EACH, EACH)
+        setting = setting_of(dataset(DATA[recipe], *SMALL, seed), lambda_)
         common = asdict(setting) | {"recipe": recipe, "protection": "a bound", "lambda": lambda_}
         for method, form in itertools.product(METHODS, theory.FORMS):
             series = f"{method} bound {form.replace('_', ' ')}"
@@ -155,8 +152,8 @@ def _bounds(recipe: Recipe, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def setting_of(data: Dataset, lambda_: float, epsilon1: float, epsilon2: float, delta: float = 0.0) -> theory.Setting:
-    """Return what the accuracy theorems ask about a data set whose signal is known."""
+def setting_of(data: Dataset, lambda_: float) -> theory.Setting:
+    """Return what the accuracy theorems ask about a data set whose signal is known, at epsilon1 = epsilon2 = 50."""
     n, T0 = data.X.shape
     f_reg = ridge_weights(data.X, data.y, lambda_)
     f = np.linalg.lstsq(data.donor_signal.T, data.signal, rcond=None)[0]  # the smallest true weights
@@ -165,9 +162,8 @@ def setting_of(data: Dataset, lambda_: float, epsilon1: float, epsilon2: float, 
         T0=T0,
         h=H,
         lambda_=lambda_,
-        epsilon1=epsilon1,
-        epsilon2=epsilon2,
-        delta=delta,
+        epsilon1=EACH,
+        epsilon2=EACH,
         signal_norm=float(np.linalg.norm(data.donor_signal[:, T0:], 2)),
         weight_error=float(np.linalg.norm(f_reg - f)),
         sigma=data.sigma,
@@ -217,7 +213,9 @@ STYLE: dict[Any, Any] = {
 
 def draw(name: Name, table: pd.DataFrame) -> Figure:
     """Return the figure of a table made by :func:`table`."""
-    with _style():
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
         figure = _draw(name, table)
         engine = figure.get_layout_engine()
         assert engine is not None
@@ -241,14 +239,6 @@ def _draw(name: Name, table: pd.DataFrame) -> Figure:
     if "ours" in recipes and name == "epsilon-sizes":
         panels.append(("gram", DELTA, "Gram release, δ = 1e-6"))
     return _four_sizes(table, recipes, "lambda" if name == "lambda-sizes" else "epsilon", panels)
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib as mpl
-
-    with mpl.rc_context(STYLE):
-        yield
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -271,14 +271,14 @@ def reproduce(
 
     images = []
     for name in figures:
-        table = drawing.table(name, recipes, outcomes, runs, seed)
+        table = drawing.table(name, recipes, outcomes, seed)
         files.write(out / f"{name}.csv", table.to_csv(index=False, float_format="%.6g"))
         figure = drawing.draw(name, table)
         svg = plot.as_bytes(figure, "svg")
         files.write(out / f"{name}.svg", svg)
         files.write(out / f"{name}.png", plot.as_bytes(figure, "png"))
         spec = SPECS[name]
-        images.append({"name": name, "label": spec.label, "caption": spec.caption, "image": report.inline_svg(svg)})
+        images.append({"name": name, "label": spec.label, "caption": spec.caption, "image": report.inline(svg)})
 
     findings = judge(recipes, figures, outcomes, seed)
     claims = claims_table(findings)

@@ -56,7 +56,7 @@ def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -
     """Draw a figure so many inches wide."""
     axes = draw(sheet=Sheet(title="", figsize=(width, None)))
     figure = plot.figure_of(axes)
-    source = report.inline_svg(plot.as_bytes(figure, "svg"))
+    source = report.inline(plot.as_bytes(figure, "svg"))
     if index is None:
         return Chart(source, [], 0.0, 1.0)
     box = axes.get_position()

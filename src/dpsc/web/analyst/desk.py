@@ -34,7 +34,7 @@ from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Label
 from dpsc.web.analyst import pasted
-from dpsc.web.desk import Desk, File, Reader, averages, decimal, whole
+from dpsc.web.desk import Desk, File, Reader, decimal, whole
 
 DEMO = Path(__file__).parent.parent / "demo"
 _LINE = re.compile(r"\bline (\d+)")
@@ -262,7 +262,7 @@ class AnalystDesk(Desk):
         with self.changing():
             self.averages_written, self.averages = text, None
             with self.about("averages"):
-                self.averages = averages(text) if text.strip() else None
+                self.averages = whole("averages", text) if text.strip() else None
             self._ask()
 
     def say_pool(self, text: str) -> None:
@@ -577,15 +577,14 @@ class AnalystDesk(Desk):
             said = self._table_of_several()
             if isinstance(release, PrivatePanel):
                 of_units = {name: column for name, column in columns.others.items() if name in ("end", "group")}
-                treated = self.read(several.treated_units, file.path, said, columns.start, **of_units)
-                with in_file(file.path):
-                    study = ask.units_of_panel(release, treated, said.time_format, wishes=self._wishes_of_several)
+                found = self.read(several.treated_units, file.path, said, columns.start, **of_units)
             else:
                 start = None if columns.treated else columns.start
                 said = self._of_outcome(file.path, said, columns.unit, columns.start, *columns.others.values())
                 found = self.read(several.read, file.path, said, start=start, **columns.others)
-                with in_file(file.path):
-                    study = ask.of_targets(self._pooled(release), found, said.time_format, self._wishes_of_several)
+                release = self._pooled(release)
+            with in_file(file.path):
+                study = ask.of_targets(release, found, said.time_format, self._wishes_of_several)
             if self._asks("several", study.results):
                 return
             self.study = study

@@ -223,8 +223,8 @@ def _state(desk: CustodianDesk) -> dict[str, object]:
         "idle": idle,
         "done": [f"tab-{page.lower()}" for page in done],
         "enabled": {
-            "check": idle,
-            "check_again": idle and desk.data.donors is not None,
+            "check": idle and not made,
+            "check_again": idle and not made and desk.data.donors is not None,
             "to_budget": "Check" in done,
             "to_confirm": not confirm.to_do_until("Budget"),
             "spend": idle and desk.phase == "open" and not confirm.to_do,

@@ -57,7 +57,7 @@ class Seen:
     @property
     def grid(self) -> list[float]:
         """The epsilons on the slider: even steps for the eye, as far as there is room."""
-        if self.balance is None:
+        if self.balance is None or not self.cost:  # no release is at hand
             return list(_GRID)
         inside = [epsilon for epsilon in _GRID if epsilon <= self.left]
         return sorted({*inside, *([self.left] if 0 < self.left <= _GRID[-1] else [])})

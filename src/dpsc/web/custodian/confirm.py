@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -239,27 +238,16 @@ class ConfirmPage:
         self.emptied += 1
 
 
-class _Payer(Account):
-    """An account that is looked at a last time before it pays."""
-
-    def __init__(self, place: str, dataset: str, purpose: str, last_look: Callable[[], None]) -> None:
-        super().__init__(place, dataset, purpose=purpose)
-        self._look = last_look
-
-    def _last_look(self) -> None:
-        self._look()
-
-
 def make(request: Request, work: Work) -> Made:
     """Add up, book, release, write. Until it is booked it can be stopped; then nothing stops it."""
     order, out = request.order, request.out
-    account = _Payer(request.ledger, request.dataset, request.purpose, work.last_look)
+    account = Account(request.ledger, request.dataset, purpose=request.purpose, last_look=work.last_look)
     order.opened(account, work.on_progress)
     summed = order.added_up(work.on_progress)
     require_free(out, out.parent)
     with files.beside(out) as part:
         place = part / out.name
-        order.booked(summed, account, out, place, lambda: os.replace(place, out))
+        order.booked(summed, account, (out, place, lambda: os.replace(place, out)))
     page, record, papers = _about(out, request.use)
     told, kind = tuple(account.told()), request.kind
     return Made(out, page, record, papers, told, request.recipient, kind.rows, kind.one, request.command)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import pandas as pd
@@ -17,48 +16,21 @@ from dpsc.custodian.check import check_report
 from dpsc.custodian.check.examine import custodian_examine
 from dpsc.custodian.check.run import Outlook, Rehearsal, outlook, problems_of, three_quarters
 from dpsc.custodian.custody import steps
-from dpsc.custodian.custody.payer import Account
-from dpsc.custodian.gram.algorithm import CustodianSum, GramRelease
-from dpsc.custodian.gram.dask import DaskDonors
-from dpsc.custodian.gram.sources import FileDonors, donors_in
+from dpsc.custodian.gram.algorithm import GramRelease
+from dpsc.custodian.gram.sources import donors_in
 from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import TableSpec
-from dpsc.types import OnProgress
 from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import DIALECT, Form
-from dpsc.web.custodian.kind import OnRows, Seen
+from dpsc.web.custodian.kind import OnRows, Order, Seen
 from dpsc.web.custodian.simulations import Scenario, Simulations
-from dpsc.web.desk import File, averages
+from dpsc.web.desk import File, whole
 from dpsc.web.server import render
 
 PublicSeries: TypeAlias = "pd.Series[float] | None"
 _TABLE = ("unit", "time", "outcome", "periods", "time_format", *DIALECT, "missing", "repeated", "by", "labels")
-
-
-@dataclass(frozen=True, repr=False)
-class DonorsOrder:
-    """A release of donors as it was said."""
-
-    chosen: steps.Choices
-    source: FileDonors | DaskDonors
-    reference: Path | None
-    n_is_public: bool
-
-    def opened(self, account: Account, on_progress: OnProgress) -> None:
-        """Look whether the donors can be read."""
-        steps.opened(self.source, self.chosen, self.reference, on_progress)
-
-    def added_up(self, on_progress: OnProgress) -> CustodianSum:
-        """Add up the donors. Private."""
-        return steps.added_up(self.source, self.chosen, on_progress, i_know=False)
-
-    def booked(
-        self, summed: CustodianSum, account: Account, out: Path, place: Path, finish: Callable[[], None]
-    ) -> object:
-        """Book, make and write the release."""
-        return steps.booked(summed, self.chosen, account, out, place, finish, n_is_public=self.n_is_public)
 
 
 class EachDonor:
@@ -122,7 +94,7 @@ class EachDonor:
 
     def check_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc check`` takes it."""
-        return self._form.said(*self.fields)
+        return {**self._form.said(*self.fields), **self._similar()}
 
     def look(self, data: File, on_rows: OnRows) -> Callable[[], Seen]:
         """Return what examines the donors."""
@@ -144,7 +116,7 @@ class EachDonor:
             if form["scale"]:
                 GramRelease(epsilon=1, delta=1e-6, scale=form.number("scale"), like=self.series)
         with form.about("averages"):
-            number = averages(form["averages"] or "1")
+            number = whole("averages", form["averages"] or "1")
             if number > MOST_AVERAGED:
                 raise ParameterError(f"{Parameter('averages')} must be at most {MOST_AVERAGED:,}, not {number:,}.")
             self.averages = number
@@ -216,25 +188,24 @@ class EachDonor:
 
     def plan_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc plan`` takes it."""
-        form, before = self._form, self.before
-        sizes = {"n": self.n or "N", "before": before, "after": max(1, len(self._data.periods) - before)}
-        target = {} if self.like is None else {"target": self.like.name}
+        form, before, similar = self._form, self.before, self._similar()
+        when: dict[str, object] = {"before": before, "after": max(1, len(self._data.periods) - before)}
+        if "treatment_time" in similar:
+            when = form.said("periods", "time_format")
         many = {} if self.averages in (None, 1) else {"averages": self.averages}
-        return sizes | form.said("epsilon", "delta") | many | target
+        return {"n": self.n or "N", **when, **form.said("epsilon", "delta"), **many, **similar}
 
     # The release -------------------------------------------------------------------------------------------------
 
     def release_options(self) -> list[str]:
         """Return what was said beside the table, as options of ``dpsc release``."""
         form = self._form
-        given = form.said("epsilon", "delta", "low", "scale")
-        if self.like is not None:
-            given |= form.said("like_before") | {"like": self.like.name}
+        given = {**form.said("epsilon", "delta", "low", "scale"), **self._similar()}
         if self.reference is not None:
             given["reference"] = self.reference.name
         return [*options(given), *(part for label in self._excluded for part in options({"exclude": label}))]
 
-    def order(self, data: File, spec: TableSpec) -> DonorsOrder:
+    def order(self, data: File, spec: TableSpec) -> Order:
         """Return the release as it was said, and refuse what makes no sense."""
         form = self._form
         like, reference = (None if each is None else each.path for each in (self.like, self.reference))
@@ -247,10 +218,22 @@ class EachDonor:
             like=like,
             like_before=None if like is None else form["like_before"] or None,
         )
-        source = donors_in(data.path, spec, chosen.periods, bounds=form.bounds(), exclude=self._excluded)
-        return DonorsOrder(chosen, source, reference, n_is_public=not self._excluded)
+        excluded = self._excluded
+        source = donors_in(data.path, spec, chosen.periods, bounds=form.bounds(), exclude=excluded)
+        return Order(
+            lambda _, tell: steps.opened(source, chosen, reference, tell),
+            lambda tell: steps.added_up(source, chosen, tell, i_know=False),
+            lambda summed, *where: chosen.booked(summed, *where, n_is_public=not excluded),
+        )
 
     # -------------------------------------------------------------------------------------------------------------
+
+    def _similar(self) -> dict[str, object]:
+        """Return the similar series, and how far it counts, by the names of the commands' options."""
+        if self.like is None:
+            return {}
+        said: dict[str, object] = {"target": self.like.name}
+        return said | ({"treatment_time": self._form["like_before"]} if self._form["like_before"] else {})
 
     @property
     def _excluded(self) -> list[str]:

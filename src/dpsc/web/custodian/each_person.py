@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from dpsc.analyst.plan_panel import plan_panel
@@ -14,9 +13,8 @@ from dpsc.checks import finite_number, options
 from dpsc.custodian.check import people_report
 from dpsc.custodian.check.people import custodian_look
 from dpsc.custodian.custody import panels
-from dpsc.custodian.custody.payer import Account
 from dpsc.custodian.custody.steps import require_small_delta
-from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
+from dpsc.custodian.groups.algorithm import PanelRelease
 from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.custodian.groups.sources import people_in
 from dpsc.errors import DpscError, Parameter, ParameterError
@@ -25,10 +23,9 @@ from dpsc.release.panel import require_size
 from dpsc.release.table_rule import TableRule
 from dpsc.tables import reader
 from dpsc.tables.spec import TableSpec
-from dpsc.types import OnProgress
 from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import DIALECT, Form
-from dpsc.web.custodian.kind import OnRows, Seen
+from dpsc.web.custodian.kind import OnRows, Order, Seen
 from dpsc.web.desk import File, whole
 from dpsc.web.server import render
 
@@ -47,26 +44,6 @@ _CELLS = ("cells_per_period", "cells_per_person")
 _WITHOUT_VALUES = ("statistic", *_CELLS)
 _PLANNED = ("statistic", "bounds", "person_bound", *_CELLS)
 _COUNTING = TableRule("count", None, None, 1, None, units=3, periods=1)  # before it is known what is released
-
-
-@dataclass(frozen=True, repr=False)
-class PeopleOrder:
-    """A release of people as it was said."""
-
-    chosen: panels.PanelChoices
-    people: FilePeople
-
-    def opened(self, account: Account, on_progress: OnProgress) -> None:
-        """Look whether the records can be read."""
-        panels.opened(self.people, self.chosen, account.payer)
-
-    def added_up(self, on_progress: OnProgress) -> PeopleSum:
-        """Add up the people. Private."""
-        return self.chosen.algorithm.custodian_sum(self.people, on_progress=on_progress)
-
-    def booked(self, summed: PeopleSum, account: Account, out: Path, place: Path, finish: Callable[[], None]) -> object:
-        """Book, make and write the release."""
-        return panels.booked(summed, self.chosen, account, out, place, finish)
 
 
 class EachPerson:
@@ -102,7 +79,7 @@ class EachPerson:
 
     def look(self, data: File, on_rows: OnRows) -> Callable[[], Seen]:
         """Refuse what was not said or makes no sense; return what looks at the records."""
-        return partial(self._look, self.order(data, self._said()), on_rows)
+        return partial(self._look, *self._chosen(data, self._said()), on_rows)
 
     def judge(self) -> None:
         """Look at the units, read once if they are in a file, and at what is said of a usual cell."""
@@ -146,7 +123,8 @@ class EachPerson:
         fewest = 0.0 if self.expected is None else self.expected["fewest_people"]
         if self.people is not None and fewest > self.people:
             self._form.problems["epsilon"] = (
-                f"A usual cell of {self.people:,} people would be missing: at this budget a cell needs {fewest:,.0f}."
+                f"A usual cell of {self.people:,} people would be missing: at this budget a cell needs "
+                f"{math.ceil(fewest):,}."
             )
 
     def numbers(self) -> str:
@@ -156,8 +134,9 @@ class EachPerson:
 
     def plan_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc plan`` takes it."""
-        form, periods = self._form, len(self._data.periods)
-        sizes = {"units": len(self._units) or "N", "people": self.people or "N", "periods": periods or "N"}
+        form = self._form
+        sizes: dict[str, object] = {"units": len(self._units) or "N", "people": self.people or "N"}
+        sizes |= form.said("periods", "time_format") or {"periods": "N"}
         bounds = (name for name in self._bounds_said if name != "person_bound_quantile")  # finds a bound at a release
         return sizes | form.said(*bounds, "epsilon", "delta") | form.said("change")
 
@@ -167,17 +146,14 @@ class EachPerson:
         """Return what was said beside the table, as options of ``dpsc release``."""
         return options(self._form.said(*self._bounds_said, "epsilon", "delta"))
 
-    def order(self, data: File, spec: TableSpec) -> PeopleOrder:
+    def order(self, data: File, spec: TableSpec) -> Order:
         """Return the release as it was said, and refuse what makes no sense."""
-        form = self._form
-        _units(spec.units or "")
-        quantile = "person_bound_quantile"
-        found = form.number(quantile) if quantile in self._bounds_said and form[quantile] else None
-        how = self._bounding() | {quantile: found}
-        chosen = panels.of_options(spec, epsilon=form.number("epsilon"), delta=form.number("delta"), **how)
-        people = people_in(data.path, spec, chosen.units, chosen.periods)
-        chosen.algorithm.rule_for(people.units, people.times)
-        return PeopleOrder(chosen, people)
+        chosen, people = self._chosen(data, spec)
+        return Order(
+            lambda account, _: panels.opened(people, chosen, account.payer),
+            lambda tell: chosen.algorithm.custodian_sum(people, on_progress=tell),
+            lambda summed, *where: panels.booked(summed, chosen, *where),
+        )
 
     # -------------------------------------------------------------------------------------------------------------
 
@@ -197,6 +173,17 @@ class EachPerson:
             found["person_bound"] = form.number("person_bound")
         return found | {name: whole(name, form[name]) for name in _CELLS if form[name]}
 
+    def _chosen(self, data: File, spec: TableSpec) -> tuple[panels.PanelChoices, FilePeople]:
+        """Return how the panel is made, and of whom; refuse what makes no sense."""
+        form, quantile = self._form, "person_bound_quantile"
+        _units(spec.units or "")
+        found = form.number(quantile) if quantile in self._bounds_said and form[quantile] else None
+        how = self._bounding() | {quantile: found}
+        chosen = panels.of_options(spec, epsilon=form.number("epsilon"), delta=form.number("delta"), **how)
+        people = people_in(data.path, spec, chosen.units, chosen.periods)
+        chosen.algorithm.rule_for(people.units, people.times)
+        return chosen, people
+
     def _said(self) -> TableSpec:
         """Return what the fields say of the table."""
         for name in _NEEDED:
@@ -204,13 +191,13 @@ class EachPerson:
                 raise ParameterError(f"say {Parameter(name)}: the first rows show which columns there are.")
         return TableSpec.of({name: self._form[name] for name in _TABLE})
 
-    def _look(self, order: PeopleOrder, on_rows: OnRows) -> Seen:
+    def _look(self, chosen: panels.PanelChoices, people: FilePeople, on_rows: OnRows) -> Seen:
         """Run in the thread of a check."""
-        form, people, chosen = self._form, order.people, order.chosen
+        form = self._form
         form.read(panels.opened, people, chosen, None)
         (block,) = panels.rehearsed(people, chosen, None).blocks
         look = form.read(custodian_look, people, block, on_rows=on_rows)
-        promise, spec = chosen.algorithm.guarantee_for(block.rule), people.files.spec
+        promise, spec = chosen.algorithm.guarantee_for(block.rule), people.spec
         assert promise is not None
         parts = people_report.sections(look, promise, spec, ())[:-1]  # the last is the command
         return Seen(look.findings, look.ready, spec, [part.rendered(form.named) for part in parts])

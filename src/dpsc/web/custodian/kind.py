@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from dpsc.custodian.check.check_report import Section
 from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.custody.payer import Account
+from dpsc.custodian.custody.payer import Account, Output
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.tables.spec import TableSpec
 from dpsc.types import OnProgress
@@ -48,17 +47,23 @@ class Seen:
     units: int | None = None
 
 
-class Order(Protocol):
-    """A release as it was said, ready to be made."""
+@dataclass(frozen=True, repr=False)
+class Order:
+    """A release as it was said, ready to be made.
 
-    def opened(self, account: Account, on_progress: OnProgress) -> None:
-        """Look whether everything can be read."""
+    Attributes
+    ----------
+    opened : callable
+        Looks whether everything can be read.
+    added_up : callable
+        Adds up what is private; nothing is booked yet.
+    booked : callable
+        Books what it costs, makes it, and writes it.
+    """
 
-    def added_up(self, on_progress: OnProgress) -> Any:
-        """Add up what is private; nothing is booked yet."""
-
-    def booked(self, summed: Any, account: Account, out: Path, place: Path, finish: Callable[[], None]) -> object:
-        """Book what it costs, make it, write it to ``place``, and let ``finish`` move it to ``out``."""
+    opened: Callable[[Account, OnProgress], object]
+    added_up: Callable[[OnProgress], Any]
+    booked: Callable[[Any, Account, Output], object]
 
 
 class Kind(Protocol):
