@@ -273,7 +273,7 @@ def test_every_place_shows_the_same_numbers_of_a_budget(files: Path, monkeypatch
         assert f"there is room for it\n  left before: {room_for(now)}\n  left after: {room_for(then)}\n" in out
         assert (f"  together with this release: {spent_of(then)}\n" in out) == (k > 0)
         desk.judge()
-        gauge = re.sub('<span class="whole">([^<]*)</span>', r"\1", desk.budget.gauge())  # words that no line's end breaks
+        gauge = re.sub('<span class="whole">([^<]*)</span>', r"\1", desk.budget.gauge())
         assert f"<dt>this release</dt><dd>{cost}</dd>" in gauge
         assert f"</span> left now</dt><dd>{room_for(now)}</dd>" in gauge
         assert f"<dt>left afterwards</dt><dd>{room_for(then)}</dd>" in gauge
