@@ -380,6 +380,17 @@ def booked(folder: Path) -> list[str]:
     return [entry.state for entry in Ledger(path).entries()] if path.exists() else []
 
 
+def settled(page: Page, tab: str) -> None:
+    """Wait until nothing is worked out any more; say what still is."""
+    working = page.locator(".recalculating:visible")
+    try:
+        expect(working).to_have_count(0)
+    except AssertionError:
+        pytest.fail(
+            f"{tab}: still at work: {working.evaluate_all('found => found.map(each => each.outerHTML.slice(0, 600))')}"
+        )
+
+
 def checked(page: Page, folder: Path) -> None:
     """Drop the donors and say what must be said."""
     open_tab(page, "Data")
@@ -609,7 +620,7 @@ def test_the_custodians_page_fits_a_phone_and_has_no_serious_barriers(private: P
         private.set_viewport_size({"width": width, "height": 800})
         for tab in TABS:
             open_tab(private, tab)
-            expect(private.locator(".recalculating:visible")).to_have_count(0)
+            settled(private, tab)
             assert private.evaluate("document.documentElement.scrollWidth") <= width, (tab, width)
             if width == 1200:
                 found += serious_barriers(private, tab)
