@@ -230,7 +230,7 @@ class Page:
             said = await asyncio.to_thread(trouble_of, lambda: step(*given))  # the server answers while a file is read
             if said:
                 ui.notification_show(said, type="error", duration=None)
-            self.changes.set(self._desk.version)
+            await _put(self.changes, self._desk.version)
 
     def pressed(self, step: Callable[[], None], name: str) -> None:
         """Take a step whenever a button is pressed."""
@@ -290,7 +290,7 @@ def _followed(session: Session, desk: Desk) -> reactive.Value[tuple[object, ...]
             if desk.version != last:
                 last = desk.version
                 async with reactive.lock():
-                    seen.set(last)
+                    await _put(seen, last)
                     await reactive.flush()
 
     following = asyncio.create_task(follow())
@@ -300,6 +300,12 @@ def _followed(session: Session, desk: Desk) -> reactive.Value[tuple[object, ...]
         following.cancel()
 
     return seen
+
+
+async def _put(value: reactive.Value[tuple[object, ...]], new: tuple[object, ...]) -> None:
+    """Change a value, and let Shiny say what waits for it before the new parts are sent; else they stay grey."""
+    value.set(new)
+    await asyncio.sleep(0)  # https://github.com/posit-dev/py-shiny/issues/1381
 
 
 def render(template: str, **values: object) -> str:
