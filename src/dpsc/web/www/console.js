@@ -16,7 +16,8 @@
       document.getElementById(other.getAttribute("aria-controls")).hidden = !chosen;
     }
     if (focus) tab.focus();
-    window.jQuery(document.getElementById(tab.getAttribute("aria-controls"))).trigger("shown"); // Shiny draws what is seen
+    // Shiny looks again what is seen: by itself it would leave what lies below the window as it was, and grey.
+    if (window.Shiny && window.Shiny.bindAll) window.Shiny.bindAll(document.getElementById(tab.getAttribute("aria-controls")));
     try { sessionStorage.setItem("tab", tab.id); } catch (e) { /* private windows may have none */ }
   }
   tabs.forEach(function (tab, k) {
