@@ -241,7 +241,7 @@ The machine had some other work at the same time: compare times only within a ro
 processor times, which other work changes less.{not_measured()}
 
 **Of which version.** Measured with 0.2.0, and not again since the estimator of 0.3.0 has other intervals: what each part of
-the estimator does, which method, the paper's findings. All else is of 0.3.0; the panels kept apart were measured on 19
+the estimator does, the paper's findings. All else is of 0.3.0; the panels kept apart were measured on 19
 November 2026, and nothing was changed after that.
 
 ## Fit: from arrays in memory to a counterfactual
