@@ -27,8 +27,8 @@ import panels
 import problems
 
 from dpsc import GramRelease
-from dpsc.analyst import models, population
-from dpsc.release import rowmap, scale
+from dpsc.analyst import models
+from dpsc.release import population, rowmap, scale
 from dpsc.release.population import Attenuation
 
 OUT = Path(__file__).parent / "results"
@@ -60,8 +60,9 @@ def without_lost_directions(matrix: Any, *arguments: Any) -> Any:
 ORIGINAL: Callable[..., Any] = population.Population.of
 CHANGES: dict[str, list[tuple[Any, str, Any]]] = {
     "as it is": [],
-    "constant 0.5 of the scale": [(rowmap, "_CONSTANT", 0.5)],
-    "constant 1.0 of the scale": [(rowmap, "_CONSTANT", 1.0)],
+    "constant 0.7 of the scale, as in 0.2.0": [(rowmap, "_LARGE_CONSTANT", 0.7)],
+    "constant 2.5 of the scale": [(rowmap, "SMALL_CONSTANT", 2.5)],
+    "constant that grows twice as fast": [(rowmap, "_CONSTANT_GROWS", 0.24)],
     "half as many directions": [(rowmap, "_DIRECTIONS_PER_DONOR", 0.4)],
     "twice as many directions": [(rowmap, "_DIRECTIONS_PER_DONOR", 1.6)],
     "all directions": [(rowmap, "_DIRECTIONS_PER_DONOR", 1e9)],

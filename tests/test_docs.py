@@ -55,6 +55,14 @@ def test_the_pages_are_short() -> None:
     assert sum(words.values()) <= 30_000, sorted(words.items(), key=lambda item: -item[1])
 
 
+def test_the_measurements_behind_the_pages_can_be_made_again() -> None:
+    """A name that moved in the library would break what nobody runs between two releases."""
+    for name in re.findall(r"benchmarks/(\w+)\.py", (ROOT / "Makefile").read_text("utf-8")):
+        assert benchmark(name)
+    for changes in benchmark("ablation").CHANGES.values():
+        assert all(hasattr(module, name) for module, name, _ in changes)
+
+
 def test_every_picture_is_shown() -> None:
     shown = {
         (page.parent / place).resolve()
