@@ -58,6 +58,7 @@ def without_lost_directions(matrix: Any, *arguments: Any) -> Any:
 
 
 ORIGINAL: Callable[..., Any] = population.Population.of
+SIZE_ONE = [(models, "_SIZES", np.array([1.0])), (models, "_LOADED_SIZES", np.array([False]))]
 CHANGES: dict[str, list[tuple[Any, str, Any]]] = {
     "as it is": [],
     "constant 0.7 of the scale, as in 0.2.0": [(rowmap, "_LARGE_CONSTANT", 0.7)],
@@ -72,11 +73,12 @@ CHANGES: dict[str, list[tuple[Any, str, Any]]] = {
     "mean like a donor's path only": [(population, "_MEAN_TRENDS", (0.0,)), (population, "_MEAN_WALKS", (0.0,))],
     "mean perhaps without a walk": [(population, "_MEAN_WALKS", (0.0, 0.1, 1.0))],
     "mean of best evidence instead of an average": [(population, "_LEAST_WEIGHT", 1.0)],
-    "bulk of one shape": [(population, "_BULK_PERSISTENCE", (0.5,))],
+    "bulk of one shape": [(population, "_BULK_PERSISTENCE", (0.0,))],
     "six rounds of directions and bulk": [(population, "_ROUNDS", 6)],
-    "size c fixed at 1": [(models, "_SIZES", np.array([1.0]))],
+    "size c fixed at 1": SIZE_ONE,
     "idiosyncratic share b fixed at 1": [(models, "_OWN_SHARES", np.array([1.0]))],
-    "both fixed at 1": [(models, "_SIZES", np.array([1.0])), (models, "_OWN_SHARES", np.array([1.0]))],
+    "both fixed at 1": [*SIZE_ONE, (models, "_OWN_SHARES", np.array([1.0]))],
+    "loading on the mean fixed at 1": [(models, "_LOADED_SIZES", np.zeros(len(models._SIZES), bool))],
 }
 
 
