@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpsc.errors import DpscError, Parameter, TableError, mentioned, rendered
@@ -16,6 +17,8 @@ VALUES = st.one_of(st.none(), st.text(max_size=9), st.integers(), st.floats(allo
 
 
 @given(st.from_regex(r"[a-z_]{1,9}", fullmatch=True), VALUES, st.text(max_size=9))
+@example("scale", math.inf, "")
+@example("scale", -math.inf, "")
 def test_a_parameter_comes_out_of_a_text_as_it_went_in(
     name: str, value: str | float | bool | None, around: str
 ) -> None:
@@ -53,6 +56,12 @@ def test_a_name_is_never_taken_for_a_parameter() -> None:
         ),
     ).filter(lambda spec: spec.unit[:1] not in ("t", "o"))
 )
+@example(TableSpec("", "month", "cost", periods="-"))
 def test_what_a_table_is_can_be_written_and_read_again(spec: TableSpec) -> None:
     assert TableSpec.of(spec.parts()) == spec
-    assert all(option.startswith("--") for option in spec.options()[::2] if "=" not in option)
+    rest = spec.options()
+    while rest:
+        option = rest.pop(0)
+        assert option.startswith("--")
+        if "=" not in option:
+            assert not rest.pop(0).startswith("-")

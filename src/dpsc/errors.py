@@ -12,6 +12,7 @@ import shlex
 from ast import literal_eval
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 _IN_URL = re.compile(r"(\w:/{1,2}[^\s:/@]*:).*@", re.DOTALL)  # to the last @: a password may hold one, too
 _IN_OPTION = re.compile(r"(passw(?:or)?d\s*=\s*)('[^']*'|[^\s&;]+)", re.IGNORECASE)
@@ -102,12 +103,16 @@ _PARAMETER = re.compile(rf"{_BEGIN}(\w+)=([^{_BEGIN}{_END}]*){_END}")
 
 def mentioned(text: str) -> list[Parameter]:
     """Return the parameters that a text mentions, in order."""
-    return [Parameter(name, literal_eval(value)) for name, value in _PARAMETER.findall(text)]
+    return [Parameter(name, _value(written)) for name, written in _PARAMETER.findall(text)]
 
 
 def rendered(text: str, write: Callable[[Parameter], str] = lambda parameter: parameter.python) -> str:
     """Return a text with the parameters that it mentions as ``write`` writes them."""
-    return _PARAMETER.sub(lambda found: write(Parameter(found[1], literal_eval(found[2]))), text)
+    return _PARAMETER.sub(lambda found: write(Parameter(found[1], _value(found[2]))), text)
+
+
+def _value(written: str) -> Any:
+    return float(written) if written in ("inf", "-inf", "nan") else literal_eval(written)
 
 
 class DpscError(Exception):

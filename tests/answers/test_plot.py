@@ -178,6 +178,16 @@ def test_counts_have_whole_numbers_on_their_axis(result: Result) -> None:
     assert all(float(place).is_integer() for place in axes.get_yticks())
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-14, 1e-3, 1e9, 1e14, 1e59, 1e300])
+def test_numbers_of_any_size_fit_beside_an_axis(size: float) -> None:
+    axes = Sheet(figsize=(sheet.NARROW, None)).axes(2.0)
+    axes.plot([0, 1], [-size, size])
+    sheet.Sheet(figsize=(sheet.NARROW, None)).finish(axes, "wide", "", measured="size")
+    written = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert len(set(written)) == len(written) > 2
+    assert max(map(len, written)) <= 14
+
+
 def test_the_axes_of_a_plan_fit_its_errors() -> None:
     errors = {"error": [0.5, 0.4], "error_low": [0.2, 0.15], "error_high": [0.55, 0.5], "without_privacy": 0.3}
     far = pd.DataFrame({"n": 9, "epsilon": [0.5, 1.0], **errors, "last_value": 40.0})

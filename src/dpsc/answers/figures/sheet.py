@@ -227,8 +227,10 @@ def _plain(axes: Axes, grid: Literal["x", "y"], size: float) -> None:
 
 
 def _digits(value: float, ticks: np.ndarray[Any, Any]) -> str:
-    """Write a number with as many decimals as the steps between ticks have."""
+    """Write a number with as many decimals as the steps between ticks have; very large and very small ones as 2e+59."""
     step = np.diff(ticks).min() if len(ticks) > 1 else value
+    if np.abs(ticks).max(initial=0.0) >= 1e13 or 0 < step < 1e-9:
+        return f"{value:g}".replace("-", "−")
     decimals = len(f"{step:.12f}".rstrip("0").partition(".")[2])
     return f"{value:,.{decimals}f}".replace("-", "−")
 
