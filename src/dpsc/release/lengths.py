@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -58,13 +58,10 @@ class Bins:
 
     rule: TableRule
 
-    @cached_property
+    @property
     def rules(self) -> tuple[TableRule, ...]:
         """The rule with each bound that may be found, the smallest first, and last the one without."""
-        free = replace(self.rule, person_bound=None)
-        most = free.half_width * math.sqrt(free.most_cells)
-        lengths = (float(f"{most * 10 ** (-k / _TO_TEN):.3g}") for k in range(BINS - 1, 0, -1))
-        return *(replace(free, person_bound=length) for length in lengths), free
+        return _bounded_by_each(replace(self.rule, person_bound=None))
 
     @cached_property
     def ends(self) -> Integers:
@@ -80,6 +77,14 @@ class Bins:
     def l1_sensitivity(self) -> int:
         """How far replacing one person moves the counts: the l1 distance, in steps."""
         return sensitivity.counted(UNIT)[0]
+
+
+@lru_cache(maxsize=32)
+def _bounded_by_each(free: TableRule) -> tuple[TableRule, ...]:
+    """Return the rules of :class:`Bins`, made once for all parts of a panel that have the same one."""
+    most = free.half_width * math.sqrt(free.most_cells)
+    lengths = (float(f"{most * 10 ** (-k / _TO_TEN):.3g}") for k in range(BINS - 1, 0, -1))
+    return *(replace(free, person_bound=length) for length in lengths), free
 
 
 @dataclass(frozen=True, eq=False)
