@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tests.benchmarking import benchmark
@@ -9,18 +11,18 @@ from tests.benchmarking import benchmark
 HALVES = ("report", "design")
 
 
-def advice(half: str, family: str, n: int, epsilon: float) -> set[str]:
-    """Return the colours of a cell of the map, for both kinds of targets."""
+def cells(half: str, family: str, n: int, epsilon: float) -> list[tuple[float, float]]:
+    """Return the two numbers in a cell of the map, for both kinds of targets."""
     tables = benchmark("which_method_tables")
-    return {
-        tables.advice(*tables.both(rows[(rows["n"] == n) & (rows["epsilon"] == epsilon)]))
+    return [
+        tables.both(rows[(rows["n"] == n) & (rows["epsilon"] == epsilon)])
         for name, _, rows in tables.maps(tables.read(half))
         if name == family
-    }
+    ]
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_where_the_page_says_release_it_is_clearly_better_on_both_halves(half: str) -> None:
+@pytest.mark.parametrize(("half", "closer"), [("report", 0.1), ("design", 0.09)])
+def test_where_the_page_says_release_it_is_clearly_better_on_both_halves(half: str, closer: float) -> None:
     enough = {
         ("real", 300): 0.5,
         ("real", 100): 1.0,
@@ -32,13 +34,15 @@ def test_where_the_page_says_release_it_is_clearly_better_on_both_halves(half: s
     for (family, n), least in enough.items():
         for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0):
             if epsilon >= least:
-                assert advice(half, family, n, epsilon) == {"release"}, (family, n, epsilon)
+                for calm, shock in cells(half, family, n, epsilon):
+                    assert math.sqrt(calm * shock) <= 1 - closer, (family, n, epsilon)
 
 
 @pytest.mark.parametrize("half", HALVES)
 def test_where_the_page_says_do_not_release_it_is_clearly_worse_on_both_halves(half: str) -> None:
     for n, epsilon in ((100, 0.25), (30, 0.25), (30, 0.5)):
-        assert advice(half, "real", n, epsilon) == {"no release"}, (n, epsilon)
+        for cell in cells(half, "real", n, epsilon):
+            assert benchmark("which_method_tables").advice(*cell) == "no release", (n, epsilon)
 
 
 def test_averages_gain_more_than_single_units_and_more_in_a_shock() -> None:
