@@ -104,6 +104,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest file, or a core waits for it in the end."""
+    items.sort(key=lambda item: item.path.name != "test_browser.py")
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say loudly that the console was not tested in a browser."""
     if CHROMIUM is None:
