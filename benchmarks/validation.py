@@ -283,7 +283,7 @@ def staggered_rows() -> Iterator[Comparison]:
     ours, theirs = [], []
     for state, first in dates.items():
         study = Study(state, "", "", "", never.join(wide[state]), state, first)
-        ours.append(gaps(study, SyntheticControl(method="simplex").fit(study.panel).weights).loc[first:])
+        ours.append(gaps(study, our_simplex(study)).loc[first:])
         theirs.append(gaps(study, their_simplex(study)).loc[first:])
     yield Comparison(
         "castle: simplex", "21 states, simplex each", "21 states, simplex each: average over unit-periods", "Synth",
@@ -295,7 +295,7 @@ def difference_rows() -> Iterator[Comparison]:
     """Show where the two differ by definition, or because an optimiser stops: what the rows above avoid."""
     guns = texas_guns()
     as_counted = replace(guns, wide=100 * guns.wide)
-    ours = np.asarray(SyntheticControl(method="simplex").fit(as_counted.panel).weights)
+    ours = our_simplex(as_counted)
     yield Comparison(
         "differs: units", "large outcomes: fit", "Texas, guns, in crimes instead of hundreds: fit before the law, simplex",
         "Synth", fit(as_counted, ours), fit(as_counted, their_simplex(as_counted)), -30.0, -20.0,

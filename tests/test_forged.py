@@ -30,7 +30,7 @@ from tests.soak import SOAK, quick_or_long
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
-LONGEST = 20.0  # seconds of computing, on a busy machine, too: a hang takes minutes
+LONGEST = quick_or_long(20.0, 2.0)  # seconds of computing; the limit is 2, a hang takes minutes
 
 
 def read_in_every_way(path: Path, *, page: bool) -> str:

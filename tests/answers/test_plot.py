@@ -178,14 +178,16 @@ def test_counts_have_whole_numbers_on_their_axis(result: Result) -> None:
     assert all(float(place).is_integer() for place in axes.get_yticks())
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-14, 1e-3, 1e9, 1e14, 1e59, 1e300])
-def test_numbers_of_any_size_fit_beside_an_axis(size: float) -> None:
-    axes = Sheet(figsize=(sheet.NARROW, None)).axes(2.0)
-    axes.plot([0, 1], [-size, size])
-    sheet.Sheet(figsize=(sheet.NARROW, None)).finish(axes, "wide", "", measured="size")
+@pytest.mark.parametrize("size", [1e-300, 1e-14, 1e-11, 1e-3, 1e9, 1e14, 1e59, 1e300])
+@pytest.mark.parametrize("level", [0.0, 0.5, 1e7])  # in these sizes; what is told apart may be far from zero
+def test_numbers_of_any_size_fit_beside_an_axis(size: float, level: float) -> None:
+    narrow = Sheet(figsize=(sheet.NARROW, None))
+    axes = narrow.axes(2.0)
+    axes.plot([0, 1], [(level - 1) * size, (level + 1) * size])
+    narrow.finish(axes, "wide", "", measured="size")
     written = [tick.get_text() for tick in axes.get_yticklabels()]
     assert len(set(written)) == len(written) > 2
-    assert max(map(len, written)) <= 14
+    assert max(map(len, written)) <= 25
 
 
 def test_the_axes_of_a_plan_fit_its_errors() -> None:

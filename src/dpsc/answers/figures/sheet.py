@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -227,10 +228,11 @@ def _plain(axes: Axes, grid: Literal["x", "y"], size: float) -> None:
 
 
 def _digits(value: float, ticks: np.ndarray[Any, Any]) -> str:
-    """Write a number with as many decimals as the steps between ticks have; very large and very small ones as 2e+59."""
-    step = np.diff(ticks).min() if len(ticks) > 1 else value
-    if np.abs(ticks).max(initial=0.0) >= 1e13 or 0 < step < 1e-9:
-        return f"{value:g}".replace("-", "−")
+    """Write a number with as many digits as tell ticks apart; very large numbers and very small steps as in 2e+59."""
+    step, largest = np.diff(ticks).min() if len(ticks) > 1 else abs(value), np.abs(ticks).max(initial=abs(value))
+    if largest >= 1e13 or 0 < step < 1e-9:
+        digits = 1 + math.floor(math.log10(largest)) - math.floor(math.log10(step))
+        return f"{value:.{digits}g}".replace("-", "−")
     decimals = len(f"{step:.12f}".rstrip("0").partition(".")[2])
     return f"{value:,.{decimals}f}".replace("-", "−")
 
