@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dpsc import GramRelease, Release
+from dpsc.cli.terminal import Interrupted
 from dpsc.ledger import Ledger
 from dpsc.release import describe, dossier, file_format
 from dpsc.release.file_format import sha256
@@ -110,16 +111,21 @@ def test_a_page_that_is_in_the_way_is_refused_before_anything_is_booked(files: P
     assert not (files / "donors.dpsc.json").exists()
 
 
-def test_if_the_page_fails_the_release_that_was_paid_for_is_there(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), Interrupted()])
+def test_if_the_page_fails_the_release_that_was_paid_for_is_there(
+    trouble: BaseException, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if somebody stops it: they would think that nothing was made, and pay again."""
+
     def broken(*arguments: Any) -> str:
-        raise OSError(28, "No space left on device")
+        raise trouble
 
     book = files / "book.sqlite"
     Ledger(book, create=True).add_dataset("patients", epsilon=2.0, delta=1e-6)
     monkeypatch.setattr(describe, "page", broken)
     code, _, err = release(files, "--ledger", book)
     assert code == 0
-    assert "dpsc inspect" in err
+    assert "The release is whole: dpsc inspect" in err
     assert [entry.state for entry in Ledger(book).entries("patients")] == ["confirmed"]
     assert Release.load(files / "donors.dpsc.json").n == 400
     assert not (files / "donors.dpsc.html").exists()

@@ -353,7 +353,7 @@ def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None,
 
         say = describe_panel if isinstance(made, PrivatePanel) else describe
         files.write(page, say.page(made, out.name, digest))
-    except Exception:
+    except (Exception, KeyboardInterrupt):  # whoever stops it here would think that there is no release
         typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
         return None
     return page
