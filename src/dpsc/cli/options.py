@@ -273,8 +273,8 @@ class Knowledge:
     )
     scale: list[float] | None = moves(
         "Instead of such a series: how much a donor's moves (standard deviation over all periods), from public "
-        "knowledge; a factor of two matters little. With neither, it is found privately if donors are enough. Once for "
-        "each outcome."
+        "knowledge; a factor of two matters little. With neither, it is found privately if donors are enough. Needed "
+        "for donors that move by more than 1e12. Once for each outcome."
     )
     smoothness: str | None = moves("How slowly such series move, from public knowledge: high (default), mild or none.")
     reference: Path | None = moves("A public series to subtract from every donor, such as prices.")

@@ -124,7 +124,8 @@ class GramRelease:
         index.
     scale : float, optional
         About how much a donor's series moves over the whole time, in the outcome's units, from public knowledge: the
-        standard deviation of its values around their mean. A factor of two does not matter much.
+        standard deviation of its values around their mean. A factor of two does not matter much. Needed if that is
+        beyond 1e-12 to 1e12, where nothing can be found out.
     like : Series or array, optional
         A public series that moves about like a donor, such as the target before the intervention, instead of
         ``scale``. It gives a first guess, which a small share of the budget makes better. With neither, the
